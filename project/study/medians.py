@@ -47,12 +47,13 @@ def labelled(course: Course, goal: float) -> tuple[float, float]:
 
 
 def cells(courses: list[Course], lowest: float, good: float) -> Iterator[str]:
-    """Yield medians of passes and seconds: to each gap, and to good labels.
+    """Yield medians of passes and seconds: to each gap, to good labels, to the end if not cut.
 
     lowest: NaN for a solver without our objective.
     """
     goals = [[reached(each, lowest * (1.0 + gap)) for each in courses] for gap in GAPS]
-    for pairs in [*goals, [labelled(each, good) for each in courses]]:
+    ends = [(x.passes[-1], x.cpu[-1]) if not x.cut else (math.inf, math.inf) for x in courses]
+    for pairs in [*goals, [labelled(each, good) for each in courses], ends]:
         passes, seconds = (median(each) for each in zip(*pairs, strict=True))
         yield "-" if math.isinf(seconds) else f"{passes:.0f}, {shown(seconds, '.3g')} s"
 
@@ -86,6 +87,7 @@ def main(
     all_pairs: Annotated[bool, typer.Option(help="Give unobserved pairs weights, too")] = False,
     repeats: Annotated[int, typer.Option(help="Runs of each contestant")] = 3,
     cap: Annotated[float, typer.Option(help="Processor seconds of a run")] = 20.0,
+    tolerance: Annotated[float, typer.Option(help="Ends runs, instead of the last gap")] = 0.0,
     hessian: Annotated[bool, typer.Option("--products", help="Only time products")] = False,
 ) -> None:
     """Print medians of alternated runs of a race."""
@@ -100,18 +102,24 @@ def main(
     for each in chosen:
         run(race, few, (each.variants() or [each])[0], most=4.0)
     chosen = [tune(race, problem, each, cap, math.inf) for each in chosen]
-    # The minimum, from our L-BFGS or OWL-QN; runs end where they are near it.
-    fastest = (SPARSE_RACE if race.penalty.l1 else SMOOTH_RACE)[1]
-    exact = replace(fastest, settings={"tolerance_gap": _EXACT})
-    lowest = run(race, problem, exact, cap=_LONGER * cap).lowest
-    limits, goal = {"cap": cap}, lowest * (1.0 + GAPS[-1])
+    lowest, limits = math.nan, {"cap": cap}
+    if tolerance:
+        chosen = [replace(x, settings={**x.settings, "tolerance": tolerance}) for x in chosen]
+    else:
+        # The minimum, from our L-BFGS or OWL-QN; runs end where they are near it.
+        fastest = (SPARSE_RACE if race.penalty.l1 else SMOOTH_RACE)[1]
+        exact = replace(fastest, settings={"tolerance_gap": _EXACT})
+        lowest = run(race, problem, exact, cap=_LONGER * cap).lowest
     courses: dict[str, list[Course]] = {each.name: [] for each in chosen}
     for _ in range(repeats):
         for each in chosen:
-            own = {**limits, "goal": goal} if each.objective else limits
-            courses[each.name].append(run(race, problem, each, test, **own))
+            goal = {"goal": lowest * (1.0 + GAPS[-1])} if not tolerance and each.objective else {}
+            courses[each.name].append(run(race, problem, each, test, **limits, **goal))
+    if tolerance:
+        lowest = min(each.lowest for own in courses.values() for each in own)
     best = min(each.errors[-1][1] for own in courses.values() for each in own)
     header = ["passes, seconds", *(f"to {gap:g}" for gap in GAPS), f"{best + _GOOD:.2f} % wrong"]
+    header.append("to the end")
     rows = [
         [
             each.name,

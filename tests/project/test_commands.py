@@ -117,3 +117,11 @@ def test_demo_runs_from_end_to_end(tmp_path):
     assert srsly.read_json(project / "metrics" / "pronunciations.json")["phoneme_acc"] > 0.5
     again = subprocess.run(run, check=True, capture_output=True, text=True)
     assert again.stdout.count("nothing changed") == 4
+
+
+@pytest.mark.parametrize("options", ["--cap 0.5", "--tolerance 0.1", "--products --all-pairs"])
+def test_medians_of_solvers_on_toy_data(options, tmp_path, monkeypatch):
+    write_all(tmp_path)
+    monkeypatch.setenv("SPARSECRF_DATA", str(tmp_path))
+    words = "python -m study.medians conll2000-l2 --sequences 20 --repeats 1 --only L-BFGS"
+    run([*words.split(), *options.split()])
