@@ -1,23 +1,20 @@
 """Helpers of commands: error reporting, and access to components."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import spacy
 import typer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from wasabi.printer import Printer
 
 from ..errors import Errors, SparseCRFError, printable
-from ..pages.rendering import N_SHOWN, Page, render
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.corpus_files import read_files
 from ..pipeline.spacy_loop import block_of
-from ..pipeline.tokenization import MOST_CUT, TokenCuts
 
 Model: TypeAlias = Annotated[
     str, typer.Argument(help="Saved pipeline, or name of an installed one")
@@ -41,20 +38,6 @@ _NO_COMPONENT = (
     "Give a pipeline with a component sparse_crf, sparse_crf_ner or sparse_crf_spans, as `spacy "
     "train` saves it with a config of `python -m spacy_sparsecrf config`."
 )
-WIDTH = 60  # maximum width of a column
-
-
-class _Printer(Printer):
-    """Prints texts that may have unsafe characters."""
-
-    def text(self, title: Any = "", text: Any = "", **options: Any) -> Any:  # type: ignore[override]
-        return super().text(printable(title), printable(text), **options)
-
-    def divider(self, text: Any = "", **options: Any) -> None:  # type: ignore[override]
-        super().divider(printable(text), **options)
-
-
-msg = _Printer()
 
 
 @contextmanager
@@ -144,30 +127,3 @@ def annotated_gold(nlp: Language, name: str, data: Path) -> Iterator[Example]:
     examples = read(nlp, data, "dev_corpus")
     docs = up_to(nlp, name, (example.predicted for example in examples))
     return (Example(doc, each.reference) for doc, each in zip(docs, examples, strict=True))
-
-
-def say_cuts(cuts: TokenCuts, lang: str | None) -> None:
-    """Print how many gold tokens the tokenizer of a language splits differently."""
-    if not cuts.n_others:
-        msg.info(f"The tokenizer of '{lang}' splits all {cuts.n_tokens} tokens as in the file")
-        return
-    say = msg.warn if cuts.share > MOST_CUT else msg.info
-    say(
-        f"The tokenizer of '{lang}' splits {cuts.n_others} of {cuts.n_tokens} tokens "
-        f"({cuts.share:.2%}) differently: {cuts.examples}. A pipeline with this tokenizer does not "
-        "find them in new texts. Give the language of the texts by --lang (zh splits Chinese into "
-        "characters), or choose another [nlp.tokenizer] in the config."
-    )
-
-
-def write_page(path: Path, shown: Page, title: str, n: int = N_SHOWN) -> None:
-    """Write an explanation or a report as a page of HTML; see `render`."""
-    with_folder(path).write_text(render(shown, title, n), encoding="utf8")
-    msg.good(f"Page is in {path}")
-
-
-def print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:
-    """Print rows, if there are any. aligns: "l" or "r", left or right, for each column."""
-    rows = [[*map(printable, row)] for row in rows]
-    if rows:
-        msg.table(rows, header=header, divider=True, aligns=tuple(aligns), max_col=WIDTH)

@@ -9,7 +9,8 @@ import srsly
 import typer
 
 from ..errors import Errors, SparseCRFError
-from .common import Force, check_free, msg, reported, with_folder
+from .common import Force, check_free, reported, with_folder
+from .printing import msg
 from .solver_configs import VARIANTS, with_solver
 
 _INSIDE = Path(__file__).parents[1] / "configs"

@@ -21,18 +21,8 @@ from ..pipeline.data_checks import DataChecks
 from ..pipeline.spacy_loop import Loop
 from ..pipeline.tokenization import TokenCuts
 from ..targets.spans import SpanTarget
-from .common import (
-    Code,
-    Component,
-    Data,
-    find,
-    msg,
-    overrides_of,
-    print_table,
-    read,
-    reported,
-    say_cuts,
-)
+from .common import Code, Component, Data, find, overrides_of, read, reported
+from .printing import msg, print_table, say_cuts
 
 FEW = 10  # labels with fewer tokens can hardly be learnt and are reported as rare
 N_FEW = 20  # number of rare labels printed

@@ -105,15 +105,13 @@ def saved(lists: Mapping[str, PhraseList]) -> dict[str, dict[str, str]]:
     }
 
 
-def restored(learnt: object, names: Sequence[str]) -> dict[str, PhraseList] | None:
+def restored(learnt: Mapping[str, Any], names: Sequence[str]) -> dict[str, PhraseList] | None:
     """Check data of `Featurizer.learnt` that comes from a file, and restore its lists of phrases.
 
     names: of the lists that templates read.
     RETURNS: the lists, if there are any.
     RAISES: SparseCRFError if the data is invalid.
     """
-    if not isinstance(learnt, dict):
-        raise SparseCRFError(Errors.SC137.format(reason="it is not a mapping"))
     width = learnt.get("vector_width", 0)
     if type(width) is not int or not 0 <= width <= _MOST_DIMENSIONS:
         raise SparseCRFError(Errors.SC137.format(reason=f"vectors cannot be {width!r} wide"))

@@ -8,7 +8,7 @@ a separate feature here and gets the weights of that text.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, repeat
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from spacy.tokens import Doc
@@ -29,6 +29,10 @@ _TRUTHS = ("true", "false")
 # Limit of positions in texts at which macros may end: for each character of all, and more.
 _TRIED_PER_CHARACTER, _MOST_TRIED = 30, 1_000_000
 _EXPECTED = 0.5  # share of tokens that probably had annotation when the model was trained
+
+
+Left: TypeAlias = Iterator[None]
+"""An item for each position that may still be tried."""
 
 
 class Imported(NamedTuple):
@@ -65,11 +69,10 @@ def import_model(
     if trained.patterns:
         made = _FEATURES[trained.program]
         patterns = parse_patterns(trained.patterns, made.dialect, len(columns), str(path))
-        texts = [trained.features[i] for i in active]
-        left = islice(repeat(None), _MOST_TRIED + _TRIED_PER_CHARACTER * sum(map(len, texts)))
+        texts = {i: trained.features[i] for i in active}
+        left = repeat(None, _MOST_TRIED + _TRIED_PER_CHARACTER * sum(map(len, texts.values())))
         with reported_as(Errors.SC631, path=path, program=trained.program):
-            found = [names_by_patterns(text, patterns, left) for text in texts]
-        names = dict(zip(active, found, strict=True))
+            names = {i: names_by_patterns(text, patterns, left) for i, text in texts.items()}
         features["@crf_features"] = f"spacy_sparsecrf.{made.__name__}.v1"
         features |= {"text": trained.patterns, "columns": list(columns)}
     else:
@@ -109,7 +112,7 @@ def set_weights(
 def names_by_patterns(feature: str, patterns: Sequence[Pattern], left: Iterator[None]) -> list[str]:
     """Return the names of all features for which a pattern generates this text.
 
-    left: an item for each position that may still be tried. RAISES: ValueError without one.
+    RAISES: ValueError if all positions have been tried.
     """
     text = feature[:1].lower() + feature[1:]
     found = (
@@ -121,9 +124,7 @@ def names_by_patterns(feature: str, patterns: Sequence[Pattern], left: Iterator[
     return [*dict.fromkeys(found)]
 
 
-def _values(
-    rest: str, pattern: Pattern, at: int, left: Iterator[None]
-) -> Iterator[tuple[str, ...]]:
+def _values(rest: str, pattern: Pattern, at: int, left: Left) -> Iterator[tuple[str, ...]]:
     """Yield all possible values of the macros from number `at` on, given the rest of the text."""
     if at == len(pattern.macros):
         if not rest:

@@ -40,9 +40,7 @@ _FILE = {"labels": [str], "sentences": bool, "features": dict, "shares": {str: f
 _FILE |= {TEMPLATES: str, SCHEME: str, "format": int, CLUSTERS: str, DIGEST: str}
 
 
-def parts_of(
-    features: object, cfg: Mapping[str, Any], model: CRFModel, names: Names
-) -> dict[str, bytes]:
+def parts_of(features: object, cfg: Any, model: CRFModel, names: Names) -> dict[str, bytes]:
     """Return the content of the files of a component; an empty part has no file.
 
     The model has the digest of `cfg`, and `cfg` that of `clusters`.
@@ -77,9 +75,7 @@ def read_cfg(data: bytes, source: object) -> dict[str, Any]:
     return cast("dict[str, Any]", cfg)
 
 
-def check_together(
-    cfg: Mapping[str, Any], source: object, model: CRFModel | None, clusters: bytes | None
-) -> None:
+def check_together(cfg: Any, source: Any, model: CRFModel | None, clusters: bytes | None) -> None:
     """Check that `cfg`, the model and the file `clusters`, if given, were saved together.
 
     source: of `cfg`, for messages. RAISES: SparseCRFError.

@@ -6,19 +6,8 @@ from typing import Annotated
 import typer
 from spacy.language import Language
 
-from ...cli.common import (
-    Component,
-    Data,
-    Html,
-    Model,
-    annotated_gold,
-    load,
-    msg,
-    print_table,
-    reported,
-    with_folder,
-    write_page,
-)
+from ...cli.common import Component, Data, Html, Model, annotated_gold, load, reported, with_folder
+from ...cli.printing import msg, print_table, write_page
 from ...errors import Warnings, warn
 from ...model.names import escape
 from ...pipeline.settings import DecodingSettings, as_section

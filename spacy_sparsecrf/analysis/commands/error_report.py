@@ -4,18 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ...cli.common import (
-    Component,
-    Data,
-    Html,
-    Model,
-    annotated_gold,
-    load,
-    msg,
-    print_table,
-    reported,
-    write_page,
-)
+from ...cli.common import Component, Data, Html, Model, annotated_gold, load, reported
+from ...cli.printing import msg, print_table, write_page
 from ...model.names import escape
 from ..error_analysis import Mistake, Report, find_mistakes
 from .explain import contribution_row

@@ -6,17 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ...cli.common import (
-    Component,
-    Html,
-    Model,
-    load,
-    msg,
-    print_table,
-    reported,
-    up_to,
-    write_page,
-)
+from ...cli.common import Component, Html, Model, load, reported, up_to
+from ...cli.printing import msg, print_table, write_page
 from ...errors import refused_option
 from ...model.names import escape
 from ...pages.rendering import N_SHOWN

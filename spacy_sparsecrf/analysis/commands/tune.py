@@ -11,7 +11,8 @@ import tqdm
 import typer
 from spacy.util import load_config, load_model_from_config
 
-from ...cli.common import Code, Force, check_free, msg, overrides_of, reported, with_folder
+from ...cli.common import Code, Force, check_free, overrides_of, reported, with_folder
+from ...cli.printing import msg
 from ...errors import SparseCRFError, refused_option
 from ...progress import Task, report
 

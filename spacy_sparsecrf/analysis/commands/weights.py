@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ...cli.common import Component, Model, load, msg, reported, with_folder
+from ...cli.common import Component, Model, load, reported, with_folder
 from ...cli.files import read_lines
+from ...cli.printing import msg
 from ...progress import Task
 
 

@@ -11,8 +11,9 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from ...atomic_write import write_files
-from ...cli.common import Force, check_free, msg, reported, say_cuts
+from ...cli.common import Force, check_free, reported
 from ...cli.files import SPACY, unpack
+from ...cli.printing import msg, say_cuts
 from ...errors import Errors, SparseCRFError
 from ...pipeline.tokenization import TokenCuts
 from ...progress import Task

@@ -7,7 +7,8 @@ from typing import Annotated, Any, cast
 import spacy
 import typer
 
-from ...cli.common import msg, reported, with_folder
+from ...cli.common import reported, with_folder
+from ...cli.printing import msg
 from ...errors import Errors, refused_option
 from ...pipeline.component import SparseCRFPipe
 from ...schema import reported_as
