@@ -32,7 +32,8 @@ class WarmStart:
 
     Sequences with missing gold labels are skipped, and the steps of very long ones are shorter (see
     `loss.examples`). Only runs with l1 have a warm start; it is an outer iteration of its own. A
-    run drops weights whose objective is above that of zero weights.
+    run with weights whose objective is above that of zero weights repeats it with shorter steps,
+    or begins with zero weights.
 
     epochs: passes over the corpus; 0 for no warm start.
     averaged: whether the weights that are non-zero at the end are replaced by their means over the
@@ -47,10 +48,12 @@ class WarmStart:
     seed: int = 0
     evaluated: bool = True
 
-    def __call__(self, loss: Any, penalty: ElasticNet) -> tuple[Longs, Floats]:
+    def __call__(
+        self, loss: Any, penalty: ElasticNet, caution: float = 1.0
+    ) -> tuple[Longs, Floats]:
         """Return coordinates [n] int64, ascending, and values [n] float64 of non-zero weights.
 
-        loss: the full problem.
+        loss: the full problem; caution: divisor of the step size.
         """
         if self.epochs == 0 or penalty.l1 == 0.0:
             return np.empty(0, np.int64), np.empty(0)
@@ -61,12 +64,14 @@ class WarmStart:
         working = loss.restrict(loss.descent_coordinates(), stochastic=True)
         theta, received = np.zeros((2, len(working.coordinates)))
         descent = MinibatchDescent(working, penalty, 1, SGD_L1, theta, received, missing=False)
-        total, n_taken = self._descend(descent, theta)
+        total, n_taken = self._descend(descent, theta, caution)
         active = theta != 0.0
         first = total / n_taken if n_taken else theta
         return working.coordinates[active], first[active]
 
-    def _descend(self, descent: "MinibatchDescent", theta: Floats) -> tuple[Floats, int]:
+    def _descend(
+        self, descent: "MinibatchDescent", theta: Floats, caution: float
+    ) -> tuple[Floats, int]:
         """Make the passes; return the sum of the weights [K] over n times, and n."""
         rng, sequences = np.random.default_rng(self.seed), descent.sequences
         total, n_taken, n = np.zeros_like(theta), 0, len(sequences)
@@ -75,7 +80,7 @@ class WarmStart:
         eta, _ = calibrate(rng.permutation(sequences), descent.loss_after)
         n_parts = _TAKEN if self.averaged else 1
         for epoch in Task("Warm start", "passes", self.epochs, range(self.epochs)):
-            etas = decayed(eta, EPOCH_DECAY, epoch + np.arange(n) / n)
+            etas = decayed(eta / caution, EPOCH_DECAY, epoch + np.arange(n) / n)
             parts = (np.array_split(each, n_parts) for each in (rng.permutation(sequences), etas))
             for i, part in enumerate(zip(*parts, strict=True)):
                 descent.run(*part)

@@ -12,6 +12,7 @@ optimise. Weights in arguments and results are those of the model.
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ _WORTH_SHRINKING = 0.7
 # `window` of the best, because new weights need one to act; of any, if none lowers the best by
 # `window`, because objectives may rise and fall.
 _MAX_STILL, _MAX_IDLE = 2, 5
+# Divisors of the steps of a warm start, until it is better than zero weights.
+_CAUTIONS = (1.0, 4.0, 16.0, 64.0)
 # Rounding changes the objective by at most this fraction.
 _ROUNDING = 1e-12
 
@@ -186,18 +189,20 @@ class Run:
             state.end = IDLE if ended else ""
 
     def _warm_up(self) -> int:
-        """Begin with the weights of a warm start, unless zero is better; return its passes."""
+        """Begin with the weights of a warm start, or zero if that is better; return its passes."""
         sparse = self._penalty.l1 > 0.0
         n_epochs = self._first.epochs if sparse else 0
         if n_epochs:
-            first = self.loss.first_weights(self._first, self._penalty)
             working = self.loss.restrict(self.loss.with_prior(NO_COORDINATES))
             zero, _ = evaluate(working, self._penalty, np.zeros(len(working.coordinates)))
-            # Weights may be so large that the objective is not finite.
-            with suppress(SparseCRFError):
-                self.begin(*first, moved=True)
-                if self.objective <= zero:
-                    return n_epochs
+            for caution in _CAUTIONS:
+                start = partial(self._first, caution=caution)
+                first = self.loss.first_weights(start, self._penalty)
+                # Weights may be so large that the objective is not finite.
+                with suppress(SparseCRFError):
+                    self.begin(*first, moved=True)
+                    if self.objective <= zero:
+                        return n_epochs
             warn(Warnings.SCW341.format(objective=self.objective, zero=zero))
         coordinates = NO_COORDINATES
         if "examples" in self._solver.requires and sparse:

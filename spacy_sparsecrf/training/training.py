@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -163,11 +163,10 @@ class Training:
         solver, start = self._solver, self._warm_start
         idle = solver.idle(self._penalty)
         found = [(key, getattr(solver, key), getattr(type(solver), key), idle[key]) for key in idle]
-        if self._penalty.l1 == 0.0 or not start.epochs:
-            reason = "there is no warm start where l1 = 0" if start.epochs else "epochs = 0"
-            for key in ("averaged", "seed", "evaluated", *["epochs"] * bool(start.epochs)):
-                own = getattr(start, key), getattr(solver.warm_start, key)
-                found.append((f"warm_start.{key}", *own, reason))
+        if self._penalty.l1 == 0.0:
+            for key in (own.name for own in fields(start)):
+                values = getattr(start, key), getattr(solver.warm_start, key)
+                found.append((f"warm_start.{key}", *values, "there is no warm start where l1 = 0"))
         for name, value, default, reason in found:
             if value != default:
                 warn(Warnings.SCW342.format(name=name, value=value, reason=reason))

@@ -36,7 +36,7 @@ from .cases import FEW, SENTENCES, SHIPPED, Forgetful, Here, begun, learnt, step
 TEMPLATES = {"@crf_features": "spacy_sparsecrf.Templates.v1"}
 SOLVERS = {
     "OWLQN": {},
-    "L-BFGS": {"l1": 0.0},
+    "L-BFGS": {"l1": 0.0, "learning": {}},
     "RPROP": {"solver": {"@crf_solvers": "spacy_sparsecrf.RPROP.v1", **FEW["solver"]}},
     "Hybrid": {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1", **FEW["solver"]}},
     "weights": {"learning": {"label_weights": {"NN": 0.3}, "min_freq": 2}},

@@ -68,8 +68,8 @@ class Diverged(WarmStart):
 
     factor: float = 1.0
 
-    def __call__(self, loss: Any, penalty: Any) -> Any:
-        coordinates, theta = super().__call__(loss, penalty)
+    def __call__(self, loss: Any, penalty: Any, caution: float = 1.0) -> Any:
+        coordinates, theta = super().__call__(loss, penalty, caution)
         return coordinates, self.factor * theta
 
 
