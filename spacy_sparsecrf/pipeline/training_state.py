@@ -71,14 +71,13 @@ def begin(
         runs = train if driver is None else driver.runs(train, job.record)
         restart = partial(runs, init=earlier.init, prior=earlier.prior)
         run = restart()
-    counts = printable(name), run.n_sequences, checks.n_tokens, len(read.labels), run.size
+    counts = name, run.n_sequences, checks.n_tokens, len(read.labels), run.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     path = None if checkpoint is None else Path(checkpoint)
     state = TrainingState(run, names, checks, restart, path)
     if path is not None and path.is_file():
         run.resume(path)
-        shown = printable(name), printable(path), run.objective
-        logger.info("%s: resumes from %s, objective %.6g", *shown)
+        logger.info("%s: resumes from %s, objective %.6g", name, printable(path), run.objective)
         warn(Warnings.SCW229.format(name=name, path=path))
         # The first row of the log repeats the last one of the interrupted run.
         state.stepped = True
