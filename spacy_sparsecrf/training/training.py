@@ -161,15 +161,15 @@ class Training:
     def _warn_of_idle(self) -> None:
         """Warn of settings that differ from their defaults, but have no effect in this run."""
         solver, start = self._solver, self._warm_start
-        idle = solver.idle(self._penalty)
-        found = [(key, getattr(solver, key), getattr(type(solver), key), idle[key]) for key in idle]
+        given = {own.name for own in fields(solver) if getattr(solver, own.name) != own.default}
+        idle = solver.idle(self._penalty) if given else {}
+        found = [(key, getattr(solver, key), idle[key]) for key in idle if key in given]
         if self._penalty.l1 == 0.0:
             for key in (own.name for own in fields(start)):
-                values = getattr(start, key), getattr(solver.warm_start, key)
-                found.append((f"warm_start.{key}", *values, "there is no warm start where l1 = 0"))
-        for name, value, default, reason in found:
-            if value != default:
-                warn(Warnings.SCW342.format(name=name, value=value, reason=reason))
+                if (value := getattr(start, key)) != getattr(solver.warm_start, key):
+                    found.append((f"warm_start.{key}", value, "l1 = 0 has no warm start"))
+        for name, value, reason in found:
+            warn(Warnings.SCW342.format(name=name, value=value, reason=reason))
 
     def _make_runs(self, whole: EncodedCorpus, known: Longs) -> tuple[Parts, list[Run]]:
         """Return the sub-problems, and a run for each, which is not yet started.
