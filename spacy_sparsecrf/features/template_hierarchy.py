@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..corpus.encoded import EncodedCorpus, Observations
+from ..corpus.numbering import RowIndex
 from ..corpus.schedule import FeatureAncestry, Keys, Stage, TemplateTree
 from ..errors import Errors, SparseCRFError
 from .featurizer import Featurizer
@@ -143,7 +144,8 @@ class TemplateTreeRecord:
         self._plan: TemplatePlan | None = None
         self._relations: list[Relation] = []
         self._of_values: list[Relation] = []
-        self._found: defaultdict[int, _Pairs] = defaultdict(_Pairs)
+        # Rows of a feature and its parents, by template.
+        self._found: dict[int, RowIndex] = {}
 
     def add(self, found: Observations) -> None:
         """Record the observations of some Docs."""
@@ -153,45 +155,29 @@ class TemplateTreeRecord:
             args = self._plan, self._features, self._hierarchy
             self._relations, self._of_values = _relations(*args)
         for column, template, parents in self._relations:
-            hashes, first = np.unique(found.hashes[:, column], return_index=True)
-            kept = hashes != 0
-            self._found[template].add(hashes[kept], found.hashes[first[kept]][:, parents])
+            rows = found.hashes[:, [column, *parents]]
+            self._add(template, rows[rows[:, 0] != 0])
         if found.n_tokens:
             # Real values and templates without attributes have the same hashes at each token.
             for number, template, parents in self._of_values:
-                key = found.value_keys[number : number + 1]
-                self._found[template].add(key, found.hashes[:1, parents])
+                row = found.value_keys[number], *found.hashes[0, parents]
+                self._add(template, np.array([row], np.uint64))
             self._of_values = []
+
+    def _add(self, template: int, rows: Keys) -> None:
+        """Record features of a template, each with its parents: [n, 1 + k] uint64."""
+        self._found.setdefault(template, RowIndex(rows.shape[1])).add(rows)
 
     def tree(self, corpus: EncodedCorpus) -> TemplateTree:
         """Return the stages and parents of the features of a corpus built from the same Docs."""
         templates = self._features.parsed
         descents = [
-            FeatureAncestry(self._hierarchy.stages[t], templates[t].kinds, *pairs.merged())
-            for t, pairs in self._found.items()
+            FeatureAncestry(
+                self._hierarchy.stages[t], templates[t].kinds, found.rows[:, 0], found.rows[:, 1:]
+            )
+            for t, found in self._found.items()
         ]
         return TemplateTree.of(corpus, descents)
-
-
-class _Pairs:
-    """Distinct features of a template, each with its parents."""
-
-    def __init__(self) -> None:
-        self._added: list[tuple[Keys, Keys]] = []
-        self._n_merged = 0
-
-    def add(self, hashes: Keys, parents: Keys) -> None:
-        """Add features [n] and their parents [n, k]."""
-        self._added.append((hashes, parents))
-        if sum(len(features) for features, _ in self._added[1:]) > max(self._n_merged, 1 << 16):
-            self._n_merged = len(self.merged()[0])
-
-    def merged(self) -> tuple[Keys, Keys]:
-        """Return all distinct features [n], and their parents [n, k]."""
-        hashes, parents = (np.concatenate(arrays) for arrays in zip(*self._added, strict=True))
-        distinct, first = np.unique(hashes, return_index=True)
-        self._added = [(distinct, parents[first])]
-        return self._added[0]
 
 
 def _relations(

@@ -219,19 +219,15 @@ def windows(n: int, variant: str = "") -> list[range]:
     n: odd, length of the longest window; variant: "", "-", "+" or "++".
     """
     half = n // 2
-    if variant == "-":
-        return [range(-half, half + 1)]
-    found = [range(0)]
-    for length in range(1, n + 1):
-        if variant == "++":
-            begins = range(-half, half + 2 - length)
-        elif length % 2:
-            begins = range(-(length // 2), 1 - length // 2)
-        else:
-            # The current token is right or left of the middle.
-            begins = range(-(length // 2), 2 - length // 2) if variant == "+" else range(0)
-        found += [range(begin, begin + length) for begin in begins]
-    return found
+    # The most that a window may reach farther on one side of the current token than on the other.
+    most = {"": 0, "-": 0, "+": 1, "++": n}[variant]
+    found = [
+        range(begin, begin + length)
+        for length in range(1, n + 1)
+        for begin in range(-half, half + 2 - length)
+        if abs(2 * begin + length - 1) <= most
+    ]
+    return found[-1:] if variant == "-" else [range(0), *found]
 
 
 def _parse_kind(cursor: Cursor) -> str:
