@@ -30,11 +30,26 @@ class InvalidTransition:
 
 
 class InvalidGoldError(SparseCRFError):
-    """Error for invalid gold labels; found: their position."""
+    """Error for invalid gold labels.
 
-    def __init__(self, message: str, found: InvalidTransition) -> None:
-        super().__init__(message)
+    found: their position; number: of the token, from 0, in the sequence or Doc that `where` names,
+    by default the sequence of the training corpus; labels: [Y] names.
+    """
+
+    def __init__(
+        self, found: InvalidTransition, number: int, labels: Sequence[str], where: str = ""
+    ) -> None:
         self.found = found
+        before, after = (
+            " or ".join(repr(labels[y]) for y in ids) for ids in (found.before, found.after)
+        )
+        problem = f"{after} may not follow {before}"
+        if not found.before:
+            problem = f"{after} may not begin a sequence"
+        elif not found.after:
+            problem = f"{before} may not end a sequence"
+        place = where or f"sequence {found.sequence + 1} of the training corpus"
+        super().__init__(Errors.SC358.format(problem=problem, number=number, place=place))
 
 
 def find_invalid(corpus: EncodedCorpus, valid: Mask) -> InvalidTransition | None:
@@ -62,29 +77,7 @@ def check_gold(corpus: EncodedCorpus, labels: Sequence[str], valid: Mask) -> Non
     """
     found = find_invalid(corpus, valid)
     if found is not None:
-        raise invalid_gold(found, found.token - int(corpus.offsets[found.sequence]), labels)
-
-
-def invalid_gold(found: InvalidTransition, number: int, labels: Sequence[str]) -> InvalidGoldError:
-    """Return the error about invalid gold labels of a corpus; number, labels: see `describe`."""
-    where = f"sequence {found.sequence + 1} of the training corpus"
-    return InvalidGoldError(describe(found, number, labels, where), found)
-
-
-def describe(found: InvalidTransition, number: int, labels: Sequence[str], where: str) -> str:
-    """Return the message about invalid gold labels.
-
-    number: of the token, from 0, in the sequence or Doc that `where` names; labels: [Y] names.
-    """
-    before, after = (
-        " or ".join(repr(labels[y]) for y in ids) for ids in (found.before, found.after)
-    )
-    problem = f"{after} may not follow {before}"
-    if not found.before:
-        problem = f"{after} may not begin a sequence"
-    elif not found.after:
-        problem = f"{before} may not end a sequence"
-    return Errors.SC358.format(problem=problem, number=number, place=where)
+        raise InvalidGoldError(found, found.token - int(corpus.offsets[found.sequence]), labels)
 
 
 def _invalid_pairs(corpus: EncodedCorpus, valid: Mask) -> Mask:

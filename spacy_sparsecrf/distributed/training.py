@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING, EncodedCorpus, Mask
-from ..corpus.gold import InvalidTransition, find_invalid, invalid_gold
+from ..corpus.gold import InvalidGoldError, InvalidTransition, find_invalid
 from ..corpus.transform import sliced
 from ..errors import Errors, SparseCRFError
 from ..loss.size import Size
@@ -126,7 +126,7 @@ class PartitionedTraining(Training):
             if found is not None:
                 place = found.sequence + n_sequences, found.token + n_tokens
                 found = replace(found, sequence=place[0], token=place[1])
-                raise invalid_gold(found, number, self._labels)
+                raise InvalidGoldError(found, number, self._labels)
             n_sequences, n_tokens = n_sequences + sequences, n_tokens + tokens
 
     def close(self) -> None:

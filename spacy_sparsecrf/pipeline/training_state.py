@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from spacy.util import logger
 
-from ..corpus.gold import InvalidGoldError, describe
+from ..corpus.gold import InvalidGoldError
 from ..errors import Errors, SparseCRFError, Warnings, printable, warn
 from ..features.naming import NameRecord
 from ..model.model import CRFModel
@@ -135,8 +135,7 @@ def _doc_named(checks: DataChecks, labels: Sequence[str]) -> Iterator[None]:
         number = bisect_right(checks.docs, found.token, key=itemgetter(0))
         first = checks.docs[number - 1][0] if number else 0
         place = f"the training Doc that begins {checks.docs[number][1]!r}"
-        message = describe(found, found.token - first, labels, place)
-        raise SparseCRFError(message) from None
+        raise InvalidGoldError(found, found.token - first, labels, place) from None
 
 
 @dataclass
