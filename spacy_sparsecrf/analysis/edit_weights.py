@@ -21,6 +21,8 @@ from ..model.model import CRFModel, WeightTable
 from ..model.names import Names, escape, read_feature, read_hash
 
 HashNames: TypeAlias = Callable[[Sequence[str]], NDArray[np.uint64]]
+# A change of one weight: kind, hash or name of the feature, label before or -1, label, weight.
+Change: TypeAlias = tuple[str, int | str, int, int, np.floating]
 Weights: TypeAlias = dict[tuple[int, int, int], np.floating]  # hash, label before or -1, label
 
 _NO_LABEL = "#"
@@ -44,16 +46,6 @@ def dump(model: CRFModel, names: Names | Mapping[int, str]) -> Iterator[str]:
 def _write_label(label: str) -> str:
     text = escape(label)
     return f"\\{text}" if text.startswith(_STAR) else text
-
-
-class Change(NamedTuple):
-    """A change of one weight. feature: hash or name; previous: -1 for none; weight: 0 removes."""
-
-    kind: str
-    feature: int | str
-    previous: int
-    label: int
-    weight: np.floating
 
 
 class Patched(NamedTuple):
@@ -102,7 +94,7 @@ class _LineReader:
         elif previous != _NO_LABEL:
             self._fail(f"the label before is {previous!r}, but of kind u there is none: write #")
         after = self._find(self._labels[kind], label)
-        return Change(kind, self._feature(kind, feature), before, after, self._weight(weight))
+        return kind, self._feature(kind, feature), before, after, self._weight(weight)
 
     def _find(self, known: Mapping[str, int], text: str) -> int:
         if text not in known:
@@ -157,7 +149,7 @@ def patch(
     RAISES: SparseCRFError with the file and line.
     """
     changes = [*_LineReader(model, path, templates).read(lines)]
-    named = sorted({each.feature for each in changes if isinstance(each.feature, str)})
+    named = sorted({feature for _, feature, *_ in changes if isinstance(feature, str)})
     keys: dict[int | str, int] = dict(zip(named, hash_names(named).tolist(), strict=True))
     tables = {"u": model.unigram, "b": model.bigram}
     weights = {kind: {} if replace else dict(table.entries()) for kind, table in tables.items()}
