@@ -242,8 +242,14 @@ def _lookup(
     return at
 
 
-class _Explainer:
-    """Explains tokens of a batch of sequences; for the arguments, see `explain_tokens`."""
+class Explainer:
+    """Explains the labels of tokens.
+
+    observations: of N tokens; labels: [N] int32, ids; names: of features; rivals: for the position
+    of each token to explain, the id of the label to compare with, -1 for the most probable other
+    label. In a chain, the differences over consecutive tokens with given rivals sum to the
+    sequence's score with all their labels minus its score with all their rivals.
+    """
 
     def __init__(
         self,
@@ -274,7 +280,23 @@ class _Explainer:
         self._previous = before.tolist()
         self._lasts = set((observations.offsets[1:] - 1).tolist())
 
-    def contributions(self, t: int, rival: int | None) -> list[Contribution]:
+    def tokens(
+        self, marginals: NDArray[np.float64], texts: Sequence[str]
+    ) -> Iterator[TokenExplanation]:
+        """Explain tokens. marginals: [N, Y], of all labels; texts: of the N tokens."""
+        for t, given in self._rivals.items():
+            label, rival = self._chosen[t], given if given >= 0 else None
+            if rival is None:
+                others = marginals[t].copy()
+                others[label] = -1.0
+                rival = int(others.argmax()) if others.max() > 0.0 else None
+            own = texts[t], self._before[label], float(marginals[t, label])
+            other: tuple[str | None, float] = None, 0.0
+            if rival is not None:
+                other = self._before[rival], float(marginals[t, rival])
+            yield TokenExplanation(*own, *other, tuple(self._contributions(t, rival)))
+
+    def _contributions(self, t: int, rival: int | None) -> list[Contribution]:
         """Return the contributions to token t's label, descending. rival: id to compare with."""
         label, previous = self._chosen[t], self._previous[t]
         found = [*self._tests(t, label, rival)]
@@ -312,34 +334,3 @@ class _Explainer:
         names = self._before[pair[0]], self._before[pair[1]]
         values = weights.get(pair, 0.0), weights.get(other, 0.0)
         return Contribution(kind, self._names[key], *names, *values)
-
-
-def explain_tokens(
-    model: CRFModel,
-    observations: Observations,
-    labels: NDArray[np.int32],
-    marginals: NDArray[np.float64],
-    texts: Sequence[str],
-    names: Names,
-    rivals: Mapping[int, int],
-) -> Iterator[TokenExplanation]:
-    """Explain the labels of tokens.
-
-    observations: of N tokens; labels: [N] int32, ids; marginals: [N, Y], of all labels; texts: of
-    the N tokens; names: of features; rivals: for the position of each token to explain, the id of
-    the label to compare with, -1 for the most probable other label. In a chain, the differences
-    over consecutive tokens with given rivals sum to the sequence's score with all their labels
-    minus its score with all their rivals.
-    """
-    explainer = _Explainer(model, observations, labels, names, rivals)
-    for t, given in rivals.items():
-        label, rival = int(labels[t]), given if given >= 0 else None
-        if rival is None:
-            others = marginals[t].copy()
-            others[label] = -1.0
-            rival = int(others.argmax()) if others.max() > 0.0 else None
-        own = texts[t], model.labels[label], float(marginals[t, label])
-        other: tuple[str | None, float] = None, 0.0
-        if rival is not None:
-            other = model.labels[rival], float(marginals[t, rival])
-        yield TokenExplanation(*own, *other, tuple(explainer.contributions(t, rival)))

@@ -217,7 +217,7 @@ class Probabilities:
         RETURNS: a `TokenExplanation` for each position, in order; of blanks, without a label.
         RAISES: SparseCRFError if there are no labels, or for unknown labels and positions.
         """
-        from ..analysis.explanation import TokenExplanation, explain_tokens
+        from ..analysis.explanation import Explainer, TokenExplanation
         from ..features.naming import NameRecord
 
         if wrong := [place for place in rivals if not 0 <= place < len(doc)]:
@@ -252,8 +252,8 @@ class Probabilities:
         wanted = map(of_words.get, places)
         ids = [-1 if rival is None else self._ids([rival], reader.labels)[0] for rival in wanted]
         texts = [doc[t].text for t in kept.tolist()]
-        args = labels[kept], marginals[kept], texts, names, dict(zip(places, ids, strict=True))
-        explained = explain_tokens(self.model, observations, *args)
+        args = labels[kept], names, dict(zip(places, ids, strict=True))
+        explained = Explainer(self.model, observations, *args).tokens(marginals[kept], texts)
         found = dict(zip(kept[places].tolist(), explained, strict=True))
         blanks = {t: TokenExplanation(doc[t].text, "", 1.0, None, 0.0, ()) for t in rivals}
         return tuple({**blanks, **found}[t] for t in sorted(rivals))
