@@ -94,11 +94,8 @@ class GraphBuilder:
     """Collects graphs into an `EncodedGraph`."""
 
     def __init__(self) -> None:
-        self._nodes: list[Observed] = []
-        self._edges: list[Observed] = []
-        self._ends: list[Ints] = []
-        self._labels: list[Ints] = []
-        self._weights: list[float] = []
+        # Nodes, ends, edges, labels and weight of each graph.
+        self._added: list[tuple[Observed, Ints, Observed, Ints, float]] = []
 
     def add(
         self,
@@ -119,12 +116,8 @@ class GraphBuilder:
         values = [features.values for features in (nodes, edges) if features.values is not None]
         fits = len(labels) == n and len(ends) == len(edges.hashes)
         if not fits or not all(np.isfinite(each).all() for each in values):
-            raise SparseCRFError(Errors.SC370.format(graph=len(self._weights)))
-        self._nodes.append(nodes)
-        self._edges.append(edges)
-        self._ends.append(ends)
-        self._labels.append(labels.astype(np.int32))
-        self._weights.append(weight)
+            raise SparseCRFError(Errors.SC370.format(graph=len(self._added)))
+        self._added.append((nodes, ends, edges, labels.astype(np.int32), weight))
 
     def build(
         self, node_ties: Floats | None = None, pair_ties: Floats | None = None
@@ -133,22 +126,23 @@ class GraphBuilder:
 
         RAISES: SparseCRFError if no graph was added, and for invalid edges.
         """
-        if not self._nodes:
+        if not self._added:
             raise SparseCRFError(Errors.SC302)
+        all_nodes, all_ends, all_edges, labels, weights = zip(*self._added, strict=True)
         offsets, edge_offsets = (
             np.append(0, np.cumsum([len(each) for each in arrays])).astype(np.int64)
-            for arrays in (self._labels, self._ends)
+            for arrays in (labels, all_ends)
         )
-        ends = [each + first for each, first in zip(self._ends, offsets[:-1], strict=True)]
-        node_keys, nodes = _rows(*_joined(self._nodes))
-        hashes, values = _joined(self._edges)
+        ends = [each + first for each, first in zip(all_ends, offsets[:-1], strict=True)]
+        node_keys, nodes = _rows(*_joined(all_nodes))
+        hashes, values = _joined(all_edges)
         representatives, row = distinct_rows(np.hstack((hashes, values.view(np.uint64))))
         edge_keys, pairs = _rows(hashes[representatives], values[representatives])
         return EncodedGraph(
             offsets=offsets,
             edge_offsets=edge_offsets,
-            labels=np.concatenate(self._labels),
-            weights=np.array(self._weights, dtype=np.float64),
+            labels=np.concatenate(labels),
+            weights=np.array(weights, dtype=np.float64),
             ends=np.concatenate(ends).astype(np.int32),
             nodes=nodes,
             row=row,
