@@ -33,8 +33,8 @@ Partials = list[tuple[int, Floats]]
 _ROUNDED = 1.0 - 1e-9
 # Shards are small, and workers process several at a time: each is cut into few chunks.
 _OF_SHARD = LIMITS._replace(n_chunks=2)
-# Working losses that a worker keeps: before and after a screening, and of the screening.
-_KEPT = 3
+# Working losses that a worker keeps: before and after a screening.
+_KEPT = 2
 
 
 class ShardProblem(NamedTuple):
@@ -60,14 +60,12 @@ class ShardProblem(NamedTuple):
 
 class _Weights(NamedTuple):
     """Working weights of a shard. places: [k], indices in the whole working set; found: the last
-    evaluation: weights, value and gradient; there: the last gradient at a point of other weights:
-    their loss, their values, and the gradient [k] of these weights.
+    evaluation: weights, value and gradient.
     """
 
     working: WorkingLoss
     places: Longs
     found: list[tuple[Floats, float, Floats]]
-    there: list[tuple[WorkingLoss, Floats, Floats]]
 
     def evaluate(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and the gradient [k] at weights [K]; the workspace keeps marginals."""
@@ -82,29 +80,17 @@ class _Weights(NamedTuple):
 
         last: the other weights; theta: values of their whole working set. Their marginals are kept.
         """
-        _, gradient = last.evaluate(theta)
-        if last is self:
-            return gradient
-        own = theta[last.places]
-        if self.there:
-            other, where, gradient = self.there[0]
-            if other is last.working and np.array_equal(where, own):
-                return gradient
-        gradient = self.working.gradient_from(last.working.marginals(own))
-        self.there[:] = [(last.working, own, gradient)]
-        return gradient
+        last.evaluate(theta)
+        return self.working.gradient_from(last.working.marginals(theta[last.places]))
 
-    def curvature(self, more: "_Weights", last: "_Weights", theta: Floats) -> Floats:
+    def curvature_at(self, last: "_Weights", theta: Floats) -> Floats:
         """Return the shard's term of the curvature [k] at the last evaluation of other weights.
 
-        With missing labels, expected counts of a shard may be below 0, but their sum is not. more:
-        weights that include these and the other weights; last, theta: see `gradient_at`.
+        Of pairs, the observed counts, to which the gradient of all shards is added. last, theta:
+        see `gradient_at`.
         """
-        working, of_all = self.working, more.gradient_at(last, theta)
-        gradient = of_all[np.searchsorted(more.working.coordinates, working.coordinates)]
-        found, split = working.curvature(gradient), working.split
-        found[split:] = gradient[split:] + working.observed[split:]
-        return found
+        last.evaluate(theta)
+        return self.working.curvature(np.zeros(len(self.places)))
 
 
 class _ShardLoss:
@@ -134,7 +120,7 @@ class _ShardLoss:
         feature = find_ascending(self._features, feature)
         places = np.flatnonzero(feature >= 0)
         inner = _coordinates_of(feature[places], place[places], *self._own)
-        return _Weights(self.loss.restrict(inner), places, [], [])
+        return _Weights(self.loss.restrict(inner), places, [])
 
 
 def _coordinates_of(feature: Longs, place: Longs, n_unigram: int, widths: tuple[int, int]) -> Longs:
@@ -218,26 +204,16 @@ class ShardLosses:
         values = [np.append(gradient, value) for value, gradient in results]
         return self._summed(places, values, len(theta) + 1)
 
-    def gradient(self, *args: Any) -> Partials:
-        """Return sums of the gradient [K] at the last evaluation of a subset of the weights.
+    def at_last(self, method: str, *args: Any) -> Partials:
+        """Return sums [K] at the last evaluation of other weights. No shard is evaluated again.
 
-        args: number and coordinates [K] of a working set, those of the subset, and its weights. No
-        shard is evaluated again.
+        method: of `_Weights`, which returns the terms of a shard; args: number and coordinates [K]
+        of a working set, those of the other weights, and their values.
         """
         own, last, theta = args[:2], args[2:4], args[4]
         before, all_of = self._weights(*last), self._weights(*own)
-        gradients = self._of_each(lambda i: all_of[i].gradient_at(before[i], theta))
-        return self._summed([each.places for each in all_of], gradients, len(own[1]))
-
-    def curvature(self, *args: Any) -> Partials:
-        """Return sums [K] whose positive part is `WorkingLoss.curvature`.
-
-        args: number and coordinates [K] of a working set, and the last arguments of `gradient`.
-        """
-        own, more, last, theta = args[:2], args[2:4], args[4:6], args[6]
-        before, every, all_of = self._weights(*last), self._weights(*more), self._weights(*own)
-        curvatures = self._of_each(lambda i: all_of[i].curvature(every[i], before[i], theta))
-        return self._summed([each.places for each in all_of], curvatures, len(own[1]))
+        terms = self._of_each(lambda i: getattr(all_of[i], method)(before[i], theta))
+        return self._summed([each.places for each in all_of], terms, len(own[1]))
 
     def candidates(self, number: int, coordinates: Longs, theta: Floats, threshold: float) -> Longs:
         """Return coordinates of potential weights whose gradient in a shard exceeds a threshold."""
@@ -307,7 +283,7 @@ class PartitionedWorkingLoss(OffsetLoss):
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient; see `WorkingLoss.value_and_grad`."""
         weights = self.model_weights(theta)
-        self._loss.evaluated = self, self, weights
+        self._loss.evaluated = self, weights
         sums = self._loss.partition.summed("evaluate", *self.args(weights))
         if not np.isfinite(sums[-1]):
             return np.inf, np.zeros_like(theta)
@@ -315,23 +291,29 @@ class PartitionedWorkingLoss(OffsetLoss):
 
     def gradient_at(self, last: "PartitionedWorkingLoss", weights: Floats) -> Floats:
         """Return the gradient at the last evaluation of a loss on a subset of the weights."""
-        loss = self._loss
-        loss.evaluated = self, last, weights
-        return loss.partition.summed("gradient", *self.named, *last.args(weights))
+        self._loss.evaluated = last, weights
+        return self._at_last("gradient_at")
 
     def curvature(self, gradient: Floats) -> Floats:
-        """Approximate the diagonal of the Hessian at the point of the last gradient."""
+        """Approximate the diagonal of the Hessian; see `WorkingLoss.curvature`."""
+        found, pairs = self._at_last("curvature_at"), self.coordinates >= self._loss.n_unigram
+        found[pairs] = np.maximum(found[pairs] + gradient[pairs], 0.0)
+        return found
+
+    def _at_last(self, method: str) -> Floats:
+        """Return sums over shards at the last evaluation; method: of `_Weights`."""
         assert self._loss.evaluated is not None
-        more, last, weights = self._loss.evaluated
-        args = *self.named, *more.named, *last.args(weights)
-        return np.maximum(self._loss.partition.summed("curvature", *args), 0.0)
+        last, weights = self._loss.evaluated
+        args = *self.named, *last.args(weights)
+        return self._loss.partition.summed("at_last", method, *args)
 
 
 class PartitionedLoss(FullLoss):
     """The full problem: restricts the loss to working sets, and screens; see `ChainLoss`.
 
     partition: the workers with the sequences; are_convex: for each shard whether its loss is;
-    n_potential: number of potential weights; observed_only, prior: see `ChainLoss`.
+    n_potential: number of potential weights; n_unigram: of these, of unigram weights, which come
+    first; observed_only, prior: see `ChainLoss`.
     """
 
     def __init__(
@@ -339,17 +321,19 @@ class PartitionedLoss(FullLoss):
         partition: Partition,
         are_convex: list[bool],
         n_potential: int,
-        observed_only: bool = False,
-        prior: tuple[Longs, Floats] | None = None,
+        n_unigram: int,
+        observed_only: bool,
+        prior: tuple[Longs, Floats] | None,
     ) -> None:
         self.partition, self.n_potential, self.prior = partition, n_potential, prior
+        self.n_unigram = n_unigram
         if observed_only:
             self.candidates = self._coordinates("observed_coordinates")
             self.n_potential = len(self.candidates)
         self.is_convex = all(are_convex)
         self.numbers: Iterator[int] = count()
-        # Of the last gradient: its loss, the loss that was evaluated there, and the weights.
-        self.evaluated: tuple[PartitionedWorkingLoss, PartitionedWorkingLoss, Floats] | None = None
+        # The loss that was evaluated last, and the weights.
+        self.evaluated: tuple[PartitionedWorkingLoss, Floats] | None = None
 
     def _coordinates(self, which: str) -> Longs:
         of_workers = self.partition.ask("coordinates", which)

@@ -50,7 +50,7 @@ class WorkerShard:
         self._problem = problem
         own = self.corpus, self.shard_ptr, self.first
         self._losses = ShardLosses(*own, problem, self.workers)
-        for name in ("evaluate", "gradient", "curvature", "candidates", "coordinates"):
+        for name in ("evaluate", "at_last", "candidates", "coordinates"):
             setattr(self, name, getattr(self._losses, name))
         return self._losses.are_convex()
 
@@ -111,7 +111,8 @@ class PartitionedTraining(Training):
         are_convex = [*chain.from_iterable(self.partition.ask("begin", shared, keep=True))]
         if not are_convex:
             raise SparseCRFError(Errors.SC356)
-        args = are_convex, whole.n_potential(n), problem.observed_only, self._origin
+        sizes = whole.n_potential(n), len(whole.unigram_keys) * n
+        args = are_convex, *sizes, problem.observed_only, self._origin
         loss: Any = PartitionedLoss(self.partition, *args)
         own = self._penalty, self._solver, self._warm_start
         run = Run(loss, *own, self.n_sequences)
