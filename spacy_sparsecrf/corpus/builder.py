@@ -40,6 +40,7 @@ class CorpusBuilder:
         self.features = RowIndex(1)
         self.rows: RowIndex | None = None
         self.start_label = True
+        self._append(offsets=np.zeros(1))
 
     def add(self, observations: Observations, labels: Ints, weights: Floats | None = None) -> None:
         """Append a batch.
@@ -55,7 +56,6 @@ class CorpusBuilder:
         present = hashes != 0
         if self.rows is None:
             self.rows = RowIndex(bigrams.shape[1])
-            self._append(offsets=np.zeros(1))
         self.start_label = observations.start_label
         self._append(
             offsets=self._n_tokens + observations.offsets[1:],
@@ -74,19 +74,17 @@ class CorpusBuilder:
 
     def arrived(self, name: str) -> Array:
         """Return an array named in _ARRIVING, with provisional numbers."""
-        return np.concatenate(self._pieces[name])
+        return np.concatenate(self._pieces[name] or [np.zeros(0, _ARRIVING[name])])
 
     def relabel(self, final: Ints) -> int:
         """Replace labels by the numbers that they index. RETURNS: the number of missing labels."""
-        labels = np.concatenate([np.zeros(0, np.int32), *self._pieces["labels"]])
-        self._pieces["labels"] = [np.take(final, labels)]
+        self._pieces["labels"] = [np.take(final, self.arrived("labels"))]
         return int((self._pieces["labels"][0] == MISSING).sum())
 
-    def part(self) -> CorpusPart | None:
-        """Return what has arrived as a part of a corpus, without real values; None if empty."""
-        if self.rows is None:
-            return None
+    def part(self) -> CorpusPart:
+        """Return what has arrived as a part of a corpus, without real values."""
         keys, counts, arrived = self.features.rows[:, 0], self.features.counts, self.arrived
+        rows = RowIndex(0) if self.rows is None else self.rows
         return CorpusPart(
             offsets=arrived("offsets"),
             labels=arrived("labels"),
@@ -95,7 +93,7 @@ class CorpusBuilder:
             uni_indices=arrived("features"),
             context=arrived("context"),
             features=FeatureCounts(keys, counts, np.arange(len(keys))),
-            rows=ConjoinedRows(self.rows.rows, self.rows.counts),
+            rows=ConjoinedRows(rows.rows, rows.counts),
             start_label=self.start_label,
         )
 
@@ -106,9 +104,9 @@ class CorpusBuilder:
         RETURNS: the corpus, without sets; it does not depend on the division into batches.
         RAISES: SparseCRFError if no feature is left.
         """
-        part, value_keys = self.part(), self.value_keys
-        if part is None:
+        if self.rows is None:
             raise SparseCRFError(Errors.SC302)
+        part, value_keys = self.part(), self.value_keys
         numbers = build_index(part.features, part.rows, min_freq, len(value_keys))
         corpus, index = part.encoded(*numbers), numbers[0]
         n = len(index.unigram_keys)

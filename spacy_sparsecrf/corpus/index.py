@@ -6,15 +6,16 @@ therefore identical to one encoded at once.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..errors import Errors, SparseCRFError
+from ..kernels.layout import Csr
 from . import numbering
 from .encoded import EncodedCorpus, Floats
-from .numbering import Hashes, Ints, Longs
+from .numbering import Array, Hashes, Ints, Longs
 
 
 class FeatureCounts(NamedTuple):
@@ -73,26 +74,20 @@ class CorpusPart(NamedTuple):
     rows: ConjoinedRows
     start_label: bool
 
-    @property
-    def lengths(self) -> Longs:
-        """Number of tokens of each sequence, [S]."""
-        return np.diff(self.offsets)
-
     def encoded(self, index: Index, number: Ints, contexts: Ints) -> EncodedCorpus:
         """Return the part renumbered by an index.
 
         number: [O], of each of its features, -1 if removed; contexts: [C], of each of its rows.
         """
-        indptr, indices = self.uni_indptr, number[self.uni_indices]
-        if (number < 0).any():
-            kept = np.append(0, np.cumsum(indices >= 0))
-            indptr, indices = kept[indptr], indices[indices >= 0]
+        from ..kernels.indexing import select
+
+        features = select(Csr(self.uni_indptr, self.uni_indices), number)
         return EncodedCorpus(
             offsets=self.offsets,
             labels=self.labels,
             weights=self.weights,
-            uni_indptr=indptr,
-            uni_indices=indices,
+            uni_indptr=features.indptr,
+            uni_indices=features.indices,
             context=contexts[self.context],
             **index._asdict(),
             start_label=self.start_label,
@@ -106,8 +101,6 @@ def merged_features(parts: Sequence[FeatureCounts], min_freq: int = 1) -> Featur
     every = FeatureCounts(*map(np.concatenate, zip(none, *parts, strict=True)))
     order = np.argsort(every.keys, kind="stable")
     keys, first = np.unique(every.keys[order], return_index=True)
-    if not len(keys):
-        return none
     counts = np.add.reduceat(every.counts[order], first)
     arrival = np.minimum.reduceat(every.arrival[order], first)
     frequent = counts >= min_freq
@@ -116,7 +109,9 @@ def merged_features(parts: Sequence[FeatureCounts], min_freq: int = 1) -> Featur
 
 def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Ints]]:
     """Merge the rows of parts. RETURNS: all rows, and for each part the numbers [C] of its rows."""
-    hashes = np.concatenate([part.hashes for part in parts])
+    # A part without tokens has no columns.
+    width = max(part.hashes.shape[1] for part in parts)
+    hashes = np.concatenate([part.hashes.reshape(len(part.hashes), width) for part in parts])
     representatives, numbers = numbering.distinct_rows(hashes)
     counts = np.zeros(len(representatives), np.int64)
     np.add.at(counts, numbers, np.concatenate([part.counts for part in parts]))
@@ -150,33 +145,23 @@ def build_index(
     return index, numbering.positions(order, len(features.keys)), context
 
 
-def without_sequences(index: Index, start_label: bool = True) -> EncodedCorpus:
-    """Return a corpus with an index and no sequences."""
-    nothing = np.zeros(0, np.int32)
+def joined(index: Index, corpora: Sequence[EncodedCorpus], start_label: bool) -> EncodedCorpus:
+    """Concatenate corpora with an index; none give a corpus without sequences."""
+
+    def whole(name: str, dtype: DTypeLike) -> Array:
+        return np.concatenate([np.zeros(0, dtype), *(getattr(own, name) for own in corpora)])
+
+    def ends(name: str) -> Longs:
+        sizes = [np.diff(getattr(own, name)) for own in corpora]
+        return np.append(0, np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes])))
+
     return EncodedCorpus(
-        offsets=np.zeros(1, np.int64),
-        labels=nothing,
-        weights=np.zeros(0),
-        uni_indptr=np.zeros(1, np.int64),
-        uni_indices=nothing,
-        context=nothing,
+        offsets=ends("offsets"),
+        labels=whole("labels", np.int32),
+        weights=whole("weights", np.float64),
+        uni_indptr=ends("uni_indptr"),
+        uni_indices=whole("uni_indices", np.int32),
+        context=whole("context", np.int32),
         **index._asdict(),
         start_label=start_label,
-    )
-
-
-def joined(corpora: Sequence[EncodedCorpus]) -> EncodedCorpus:
-    """Concatenate corpora that have the same index."""
-
-    def ends(of_each: Sequence[Longs]) -> Longs:
-        return np.concatenate(([0], np.cumsum(np.concatenate([np.diff(each) for each in of_each]))))
-
-    def whole(name: str) -> Any:
-        return np.concatenate([getattr(corpus, name) for corpus in corpora])
-
-    return replace(
-        corpora[0],
-        offsets=ends([corpus.offsets for corpus in corpora]),
-        uni_indptr=ends([corpus.uni_indptr for corpus in corpora]),
-        **{name: whole(name) for name in ("labels", "weights", "uni_indices", "context")},
     )

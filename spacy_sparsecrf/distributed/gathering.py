@@ -12,9 +12,9 @@ from ..corpus.index import (
     FeatureCounts,
     Index,
     build_index,
+    joined,
     merged_features,
     merged_rows,
-    without_sequences,
 )
 from ..corpus.numbering import Ints, Longs
 from ..features.featurizer import Featurizer
@@ -98,7 +98,7 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, checks: DataChecks) -> 
     final, checks.n_missing = loaded[0][0], sum(n_missing for _, n_missing in loaded)
     if checks.n_missing == checks.n_tokens:
         return EncodedExamples(final)
-    corpus = without_sequences(index, all(survey.start_label for survey in surveys))
+    corpus = joined(index, (), all(survey.start_label for survey in surveys))
     return EncodedExamples(final, corpus, Partition(pool, shard_ptr, bounds))
 
 
@@ -131,9 +131,6 @@ def _index(
         of_workers = pool.ask("features", [(*run, low, high - 1) for run in runs])
         ranges.append(merged_features(of_workers, min_freq))
     features = FeatureCounts(*(np.concatenate(column) for column in zip(*ranges, strict=True)))
-    rows = [of_file for survey in surveys for of_file in survey.rows]
-    whole, numbers = merged_rows([of_file for of_file in rows if of_file is not None])
+    whole, numbers = merged_rows([of_file for survey in surveys for of_file in survey.rows])
     index, _, context = build_index(features, whole, min_freq)
-    known = iter(numbers)
-    nothing = np.zeros(0, np.int32)
-    return index, [nothing if each is None else context[next(known)] for each in rows]
+    return index, [context[own] for own in numbers]

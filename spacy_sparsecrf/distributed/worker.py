@@ -58,13 +58,12 @@ class Survey:
     """A worker's summary of the files that it has read.
 
     lengths: number of tokens of each sequence, [S], for each file; rows: distinct rows of features
-    of pairs for each file, None if it has no tokens; labels: that occur; checks: counts of examples
-    and tokens; n_features: distinct features of each file, summed; start_label: see
-    `EncodedCorpus`.
+    of pairs for each file; labels: that occur; checks: counts of examples and tokens; n_features:
+    distinct features of each file, summed; start_label: see `EncodedCorpus`.
     """
 
     lengths: list[Longs] = field(default_factory=list)
-    rows: list[index.ConjoinedRows | None] = field(default_factory=list)
+    rows: list[index.ConjoinedRows] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     checks: DataChecks = field(default_factory=DataChecks)
     n_features: int = 0
@@ -97,7 +96,7 @@ class Worker(WorkerShard):
         self._label_ids = deepcopy(brief.label_ids)
         # By number of file. Tokens may wait for the labels of words.
         self._read: dict[int, tuple[ExampleReader, DataChecks]] = {}
-        self._parts: dict[int, index.CorpusPart | None] = {}
+        self._parts: dict[int, index.CorpusPart] = {}
         self._records: dict[int, NameRecord] = {}
         self._word_labels: tuple[WordLabelTable, Longs] | None = None
         self.workers = Workers(brief.setup.settings.n_threads)
@@ -121,13 +120,11 @@ class Worker(WorkerShard):
         survey = Survey()
         for number in range(first, last):
             survey.checks.join(self._encode(number))
-            part = self._parts[number]
-            lengths = np.zeros(0, np.int64) if part is None else part.lengths
-            survey.lengths.append(lengths)
-            survey.rows.append(None if part is None else part.rows)
-            if part is not None:
-                survey.n_features += len(part.features.keys)
-                survey.start_label = part.start_label
+            part = self._part(number)
+            survey.lengths.append(np.diff(part.offsets))
+            survey.rows.append(part.rows)
+            survey.n_features += len(part.features.keys)
+            survey.start_label &= part.start_label
         survey.labels = self._label_ids.names
         return survey
 
@@ -161,34 +158,32 @@ class Worker(WorkerShard):
         self._parts[number] = reader.builder.part()
         return self._read.pop(number)[1]
 
-    def features(self, first: int, last: int, low: int, high: int) -> index.FeatureCounts:
-        """Return the features of the files first:last with hashes from low to high, inclusive.
+    def _part(self, number: int) -> index.CorpusPart:
+        """Return a file's part; it is missing, and read, if the worker replaces a lost one."""
+        if number not in self._parts:
+            self._encode(number)
+        return self._parts[number]
 
-        Files that are missing, because a worker was replaced after its survey, are read here.
-        """
-        for number in range(first, last):
-            if number not in self._parts:
-                self._encode(number)
-        parts = [(number, self._parts[number]) for number in range(first, last)]
-        features = [own.features.between(low, high, part) for part, own in parts if own is not None]
-        return index.merged_features(features)
+    def features(self, first: int, last: int, low: int, high: int) -> index.FeatureCounts:
+        """Return the features of the files first:last with hashes from low to high, inclusive."""
+        numbers = range(first, last)
+        return index.merged_features(
+            [self._part(n).features.between(low, high, n) for n in numbers]
+        )
 
     def encode(self, plan: EncodingPlan, first: int, last: int) -> EncodedCorpus:
-        """Return the sequences first:last of the whole corpus; missing files are read."""
+        """Return the sequences first:last of the whole corpus."""
         self._label_ids.add(plan.labels)
         found = []
         for number, (begin, end) in enumerate(pairwise(plan.starts.tolist())):
             low, high = max(first, begin), min(last, end)
             if low >= high:
                 continue
-            if number not in self._parts:
-                self._encode(number)
-            part = self._parts[number]
-            assert part is not None
+            part = self._part(number)
             own = find_keys(plan.whole.unigram_keys, part.features.keys).astype(np.int32)
             whole = part.encoded(plan.whole, own, plan.contexts[number])
             found.append(sliced(whole, low - begin, high - begin))
-        corpus = index.joined(found) if found else index.without_sequences(plan.whole)
+        corpus = index.joined(plan.whole, found, all(own.start_label for own in found))
         target = self._brief.setup.target
         self._labels, numbers, sets = self._label_ids.final(target)
         return replace(corpus, labels=numbers[corpus.labels], sets=sets)
