@@ -5,13 +5,13 @@ are numbered: 0 for all labels, 1 + y for label y alone, 1 + Y + q for set q of 
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.numbering import concatenated_ranges, runs_of_tokens
+from ..corpus.numbering import concatenated_ranges, find_keys, runs_of_tokens
 from ..kernels.indexing import AS_NUMBERED, transpose
 from ..kernels.layout import Csr
 
@@ -151,64 +151,41 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     weights = corpus.weights[order] * np.where(np.arange(len(order)) < len(used), 1.0, -1.0)
     clamped = np.full(len(order), -1, dtype=np.int64)
-    clamped[np.argsort(used)[np.searchsorted(np.sort(used), partial)]] = np.arange(
-        len(used), len(order)
-    )
-    value_rows = np.empty(0, np.int64)
-    if len(corpus.value_features):
-        value_rows = concatenated_ranges(corpus.offsets[order], lengths)
-    tokens = _token_arrays(corpus, order, offsets, weights, sure, n_labels, valid)
+    clamped[find_keys(used, partial)] = np.arange(len(used), len(order))
+    tokens = concatenated_ranges(corpus.offsets[order], lengths)
+    gold, token_weight = corpus.labels[tokens], np.repeat(weights, lengths)
+    begins, ends = np.zeros((2, len(tokens)), np.bool_)
+    # No sequence is empty.
+    begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
+    numbers = np.where(token_weight < 0.0, set_numbers(gold, n_labels), 0)
+    table = set_table(corpus.sets, n_labels)
     ctx_features = Csr(corpus.ctx_indptr, corpus.ctx_indices)
     return Lattice(
         offsets=offsets,
         weights=weights,
-        **tokens,
+        labels=np.where(np.repeat(~sure[order], lengths), np.int32(-1), gold),
+        allowed=allowed_labels(numbers, table, begins, ends, valid),
+        token_weight=token_weight,
+        gold=gold,
         sets=corpus.sets,
         valid=valid,
         clamped=clamped,
-        feature_tokens=_feature_tokens(corpus, order, offsets),
+        begins=begins,
+        feature_tokens=_feature_tokens(corpus, tokens),
         values=corpus.values,
-        value_rows=value_rows,
+        value_rows=tokens if len(corpus.value_features) else tokens[:0].copy(),
         value_features=corpus.value_features,
+        context=corpus.context[tokens],
         ctx_features=ctx_features,
         feature_contexts=transpose(ctx_features, len(corpus.bigram_keys), AS_NUMBERED),
         n_previous=n_labels + int(corpus.start_label),
-        n_tokens=int(offsets[-1]),
+        n_tokens=len(tokens),
         n_features=len(corpus.unigram_keys),
     )
 
 
-def _token_arrays(
-    corpus: EncodedCorpus,
-    order: Longs,
-    offsets: Longs,
-    weights: NDArray[np.float64],
-    sure: Mask,
-    n_labels: int,
-    valid: Mask | None,
-) -> dict[str, NDArray[Any]]:
-    """Return the arrays [N] of a lattice by name.
-
-    order, offsets, weights: of its sequences; clamped lattices have negative weights; sure: whether
-    all labels of a sequence of the corpus are known; n_labels, valid: see `build_lattice`.
-    """
-    lengths, table = np.diff(offsets), set_table(corpus.sets, n_labels)
-    tokens = concatenated_ranges(corpus.offsets[order], lengths)
-    gold, context = corpus.labels[tokens], corpus.context[tokens]
-    begins, ends = np.zeros((2, int(offsets[-1])), np.bool_)
-    # No sequence is empty.
-    begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
-    token_weight = np.repeat(weights, lengths)
-    labels = np.where(np.repeat(~sure[order], lengths), np.int32(-1), gold)
-    numbers = np.where(token_weight < 0.0, set_numbers(gold, n_labels), 0)
-    allowed = allowed_labels(numbers, table, begins, ends, valid)
-    arrays = {"labels": labels, "allowed": allowed, "token_weight": token_weight}
-    return {**arrays, "gold": gold, "begins": begins, "context": context}
-
-
-def _feature_tokens(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
-    """Return the tokens of each unigram feature, of sequences in the given order, with offsets."""
-    tokens = concatenated_ranges(corpus.offsets[order], np.diff(offsets))
+def _feature_tokens(corpus: EncodedCorpus, tokens: Longs) -> Csr:
+    """Return the positions in `tokens` [N], of the corpus, where each unigram feature occurs."""
     starts = corpus.uni_indptr[tokens]
     sizes = corpus.uni_indptr[tokens + 1] - starts
     indptr = np.append(0, np.cumsum(sizes))
