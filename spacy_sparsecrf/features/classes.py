@@ -92,20 +92,13 @@ class WordClasses:
 
     def find(self, word: str) -> int:
         """Return the code of a word's class, 0 if it has no class."""
-        lower = word.lower()
-        if word != lower:
-            i = self._position(word, self.n_lower, len(self.hashes))
-            if i >= 0:
+        parts = (word, self.n_lower, len(self)), (word.lower(), 0, self.n_lower)
+        for text, first, last in parts:
+            wanted = np.uint64(get_string_id(text))
+            i = first + int(self.hashes[first:last].searchsorted(wanted))
+            if i < last and self.hashes[i] == wanted:
                 return int(self.codes[i])
-        i = self._position(lower, 0, self.n_lower)
-        return int(self.codes[i]) if i >= 0 else 0
-
-    def _position(self, word: str, first: int, last: int) -> int:
-        """Return the position of a word among words first:last, -1 if absent."""
-        part = self.hashes[first:last]
-        wanted = np.uint64(get_string_id(word))
-        i = int(part.searchsorted(wanted))
-        return first + i if i < len(part) and part[i] == wanted else -1
+        return 0
 
     def joined(self, other: "WordClasses") -> "WordClasses":
         """Add the words of other classes that are missing; both have words in lower case only."""

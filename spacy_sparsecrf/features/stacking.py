@@ -93,9 +93,7 @@ def most_elsewhere(groups: Longs, values: Longs) -> Longs:
     groups, values: [M] int64, of members, from 0.
     RETURNS: [M] int64; ties give the lowest value, groups without other members -1.
     """
-    if not len(groups):
-        return np.empty(0, dtype=np.int64)
-    n_values = int(values.max()) + 1
+    n_values = int(values.max(initial=0)) + 1
     pairs, counts = np.unique(groups * n_values + values, return_counts=True)
     of_group, of_value = np.divmod(pairs, n_values)
     order = np.lexsort((of_value, -counts, of_group))

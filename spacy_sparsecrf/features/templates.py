@@ -162,13 +162,11 @@ def without_sets(texts: Sequence[str], templates: Sequence[Template]) -> list[st
 
 def _check_numbers(texts: Sequence[str], template: Template) -> None:
     """Raise SparseCRFError if a real value is conjoined with anything but the label."""
-    real = next(
-        (attribute.read for attribute in template.attributes if attribute.read.is_real), None
-    )
-    if real is None or (template.kind == "u" and len(template.attributes) == 1):
-        return
-    number = template.number
-    raise SparseCRFError(Errors.SC390.format(number=number, template=texts[number - 1], read=real))
+    if template.is_real and not (template.kind == "u" and len(template.attributes) == 1):
+        read = next(each.read for each in template.attributes if each.read.is_real)
+        number = template.number
+        values = {"number": number, "template": texts[number - 1], "read": read}
+        raise SparseCRFError(Errors.SC390.format(**values))
 
 
 def parse_template(text: str, number: int = 1) -> Template:
