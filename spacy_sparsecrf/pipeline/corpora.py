@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from struct import Struct
-from typing import Any, TypeAlias
+from typing import Any
 
 import srsly
 from spacy.errors import Errors as SpacyErrors
@@ -23,21 +23,13 @@ _NIL = b"\xc0"  # the message of nothing
 # A span in a message: id, knowledge base id, label, first token, token after the last, characters.
 _SPAN = Struct(">QQQllll")
 
-Augmenter: TypeAlias = Callable[[Language, Example], Iterable[Example]]
 
+@registry.readers("spacy_sparsecrf.AnnotatedCorpus.v1")
+class AnnotatedCorpus(Corpus):
+    """Reads Examples from .spacy files; extends spacy.Corpus.v1 by the last three settings.
 
-@registry.readers("spacy_sparsecrf.AnnotatedCorpus.v1")  # type: ignore[untyped-decorator]
-def make_annotated_corpus(
-    path: Path | None,
-    gold_preproc: bool = False,
-    max_length: int = 0,
-    limit: int = 0,
-    augmenter: Callable[..., Any] | None = None,
-    annotations: Sequence[str] = (),
-    gold_tokens: bool = False,
-    keep: bool = True,
-) -> "AnnotatedCorpus":
-    """Create a reader of .spacy files, which extends spacy.Corpus.v1 by the last three settings.
+    Gold Docs are the same objects in all passes; predicted Docs are created in each pass, because
+    pipes write to them. With an augmenter, which may write to gold Docs, gold Docs are copied.
 
     path: of a file, or of a directory of files.
     gold_preproc, max_length, limit, augmenter: as for spacy.Corpus.v1.
@@ -46,34 +38,24 @@ def make_annotated_corpus(
     keep: whether to cache gold Docs in memory, so that later passes read no files.
     RAISES: ValueError without a path, SparseCRFError for an unknown annotation.
     """
-    if path is None:
-        raise ValueError(SpacyErrors.E913)
-    reading = {"gold_preproc": gold_preproc, "max_length": max_length, "limit": limit}
-    handed = Annotations.parse(annotations)
-    return AnnotatedCorpus(path, handed, gold_tokens, keep, augmenter=augmenter, **reading)
-
-
-class AnnotatedCorpus(Corpus):
-    """Reads Examples from .spacy files, and caches their gold Docs for the next pass.
-
-    Gold Docs are the same objects in all passes; predicted Docs are created in each pass, because
-    pipes write to them. With an augmenter, which may write to gold Docs, gold Docs are copied.
-
-    annotations: gold annotations to copy to predicted Docs.
-    gold_tokens, keep: see `make_annotated_corpus`; settings: of spaCy's reader.
-    """
 
     def __init__(
         self,
-        path: Path,
-        annotations: Annotations,
-        gold_tokens: bool,
-        keep: bool,
-        augmenter: Augmenter | None,
-        **settings: Any,
+        path: Path | None,
+        gold_preproc: bool = False,
+        max_length: int = 0,
+        limit: int = 0,
+        augmenter: Callable[..., Any] | None = None,
+        annotations: Sequence[str] = (),
+        gold_tokens: bool = False,
+        keep: bool = True,
     ) -> None:
-        super().__init__(path, augmenter=augmenter, **settings)
-        self._annotations, self._gold_tokens, self._keep = annotations, gold_tokens, keep
+        if path is None:
+            raise ValueError(SpacyErrors.E913)
+        reading: dict[str, Any] = {"gold_preproc": gold_preproc, "max_length": max_length}
+        super().__init__(path, limit=limit, augmenter=augmenter, **reading)
+        self._annotations = Annotations.parse(annotations)
+        self._gold_tokens, self._keep = gold_tokens, keep
         self._augmented = augmenter is not None
         # Gold Docs in memory, their vocab, and paths, modification times and sizes of their files.
         self._kept: list[Doc] | None = None
@@ -111,6 +93,9 @@ class AnnotatedCorpus(Corpus):
                 docs.append(doc)
         if self._keep:
             self._kept, self._source = docs, source
+
+
+make_annotated_corpus = AnnotatedCorpus  # the name of the entry point
 
 
 def _read_docs(vocab: Vocab, paths: Iterable[Path], limit: int) -> Iterator[Doc]:
