@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .encoded import EncodedCorpus, Mask
-from .numbering import find_keys
+from .numbering import concatenated_ranges, find_keys
 
 Longs = NDArray[np.int64]
 Keys = NDArray[np.uint64]
@@ -120,8 +120,7 @@ class TemplateTree:
         kept = own[child] & (self.parents < n_features)
         child, parent = child[kept], self.parents[kept]
         n_found = bounds[parent + 1] - bounds[parent]
-        first = np.repeat(bounds[parent] - (np.cumsum(n_found) - n_found), n_found)
-        label = either[first + np.arange(len(first))] % n_labels
+        label = either[concatenated_ranges(bounds[parent], n_found)] % n_labels
         found, counts = np.unique(np.repeat(child, n_found) * n_labels + label, return_counts=True)
         if require == "all":
             found = found[counts == n_parents[found // n_labels]]

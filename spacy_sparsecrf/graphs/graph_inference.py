@@ -154,12 +154,11 @@ class GraphInference:
         """Return the weights theta [K] by label and by label pair."""
         parts = theta[: self.split], theta[self.split :]
         tables = [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
-        return WeightTables(
-            *(
-                np.ascontiguousarray(table if tie is None else table @ tie.T)
-                for table, tie in zip(tables, self.ties, strict=True)
-            )
+        nodes, pairs = (
+            np.ascontiguousarray(table if tie is None else table @ tie.T)
+            for table, tie in zip(tables, self.ties, strict=True)
         )
+        return WeightTables(nodes, pairs)
 
     def score_pairs(self, rows: Longs, tables: WeightTables, space: InferenceSpace) -> None:
         """Compute the potentials of rows [n] of edges."""

@@ -59,25 +59,18 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         self.sequences = np.arange(len(chosen))
         self._clamped = np.full(len(chosen), -1)
         self._clamped[incomplete] = len(chosen) + np.arange(len(incomplete))
-        self.field = self._with_clamped(graphs, incomplete, n_labels, inference)
+        everything = selected(graphs, np.concatenate((self.sequences, incomplete)))
+        everything.weights[len(self.sequences) :] *= -1.0
+        is_gold = np.append(self.complete, np.zeros(len(incomplete), np.bool_))
+        is_gold = np.repeat(is_gold, np.diff(everything.offsets))
+        gold = np.where(is_gold, everything.labels, MISSING).astype(np.int32)
+        numbers = set_numbers(everything.labels[graphs.n_nodes :], n_labels)
+        allowed = set_table(graphs.sets, n_labels)[numbers]
+        self.field = GraphInference(everything, n_labels, gold, allowed, inference)
         self.n_potential = self.field.n_weights
         # Distinct rows of the edges of each visited graph.
         self._rows: dict[int, Longs] = {}
         self.work_on(self.all_coordinates())
-
-    def _with_clamped(
-        self, graphs: EncodedGraph, incomplete: Longs, n_labels: int, inference: Inference
-    ) -> GraphInference:
-        everything = selected(graphs, np.concatenate((self.sequences, incomplete)))
-        everything.weights[len(self.sequences) :] *= -1.0
-        is_gold = np.repeat(
-            np.append(self.complete, np.zeros(len(incomplete), np.bool_)),
-            np.diff(everything.offsets),
-        )
-        gold = np.where(is_gold, everything.labels, MISSING).astype(np.int32)
-        numbers = set_numbers(everything.labels[graphs.n_nodes :], n_labels)
-        allowed = set_table(graphs.sets, n_labels)[numbers]
-        return GraphInference(everything, n_labels, gold, allowed, inference)
 
     def work_on(self, coordinates: Longs) -> None:
         """Set the working set: theta has the weights of these coordinates [K] int64, ascending."""
