@@ -158,16 +158,13 @@ class ShardLosses:
         ]
         self._kept: OrderedDict[int, list[_Weights]] = OrderedDict()
 
-    def __len__(self) -> int:
-        return len(self._shards)
-
     def are_convex(self) -> list[bool]:
         """Return for each shard whether its loss is convex."""
         return [shard.loss.is_convex for shard in self._shards]
 
     def _of_each(self, function: Callable[[int], ResultT]) -> list[ResultT]:
         """Call a function for the index of each shard, in parallel."""
-        chunks = list(pairwise(range(len(self) + 1)))
+        chunks = list(pairwise(range(len(self._shards) + 1)))
         return self._workers.map(lambda place, _: function(place), chunks)
 
     def _weights(self, number: int, coordinates: Longs) -> list[_Weights]:

@@ -2,10 +2,9 @@
 
 import logging
 import os
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
+from warnings import catch_warnings, simplefilter
 from weakref import finalize
 
 import ray
@@ -42,14 +41,6 @@ class _Actor:
         return getattr(self._worker, method)(*args)
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Ignore warnings of Ray that do not concern users of this package."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 class RayWorkerPool:
     """A pool of Ray actors; see `WorkerPool`.
 
@@ -63,7 +54,8 @@ class RayWorkerPool:
         self._n_lost = 0
         # Calls that a replaced worker repeats: methods, and the arguments of each worker.
         self._kept: list[tuple[str, list[Args]]] = []
-        with _quiet():
+        with catch_warnings():
+            simplefilter("ignore")  # Ray's warnings do not concern users of this package
             is_own = _connect(on)
             # A cluster started here runs nothing else, and must have room for another component.
             self._n_cpus = 0 if is_own else on.cpus_per_worker
@@ -84,7 +76,8 @@ class RayWorkerPool:
 
     def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
         """See `WorkerPool.ask`."""
-        with _quiet():
+        with catch_warnings():
+            simplefilter("ignore")
             pending = [self._call(i, method, args) for i, args in enumerate(each)]
             results = [self._result(i, method, each[i], ref) for i, ref in enumerate(pending)]
         if keep:

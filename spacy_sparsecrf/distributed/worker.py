@@ -6,7 +6,7 @@ index, encodes the sequences of its shards, and returns partial sums over them.
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,8 +53,7 @@ class Brief(NamedTuple):
     extensions: Any
 
 
-@dataclass
-class Survey:
+class Survey(NamedTuple):
     """A worker's summary of the files that it has read.
 
     lengths: number of tokens of each sequence, [S], for each file; rows: distinct rows of features
@@ -62,12 +61,12 @@ class Survey:
     distinct features of each file, summed; start_label: see `EncodedCorpus`.
     """
 
-    lengths: list[Longs] = field(default_factory=list)
-    rows: list[index.ConjoinedRows] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    checks: DataChecks = field(default_factory=DataChecks)
-    n_features: int = 0
-    start_label: bool = True
+    lengths: list[Longs]
+    rows: list[index.ConjoinedRows]
+    labels: list[str]
+    checks: DataChecks
+    n_features: int
+    start_label: bool
 
 
 class EncodingPlan(NamedTuple):
@@ -117,16 +116,18 @@ class Worker(WorkerShard):
 
     def survey(self, first: int, last: int) -> Survey:
         """Read the files first:last."""
-        survey = Survey()
+        checks = DataChecks()
         for number in range(first, last):
-            survey.checks.join(self._encode(number))
-            part = self._part(number)
-            survey.lengths.append(np.diff(part.offsets))
-            survey.rows.append(part.rows)
-            survey.n_features += len(part.features.keys)
-            survey.start_label &= part.start_label
-        survey.labels = self._label_ids.names
-        return survey
+            checks.join(self._encode(number))
+        parts = [self._parts[number] for number in range(first, last)]
+        return Survey(
+            [np.diff(part.offsets) for part in parts],
+            [part.rows for part in parts],
+            self._label_ids.names,
+            checks,
+            sum(len(part.features.keys) for part in parts),
+            all(part.start_label for part in parts),
+        )
 
     def _reader(self, number: int) -> ExampleReader:
         """Read a file, unless its tokens are waiting."""
