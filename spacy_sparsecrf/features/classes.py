@@ -171,30 +171,26 @@ def pack(lists: Mapping[str, WordClasses]) -> bytes:
 
 def unpack(data: bytes) -> dict[str, WordClasses]:
     """Read the output of `pack`. RAISES: SparseCRFError for other data."""
+    lists = {}
     with reported_as(Errors.SC148):
         at = data.index(b"\n") + 1
         head = parse(data[:at])
         check_json(head, {"format": int, "lists": dict}, "it")
         if head["format"] != _FORMAT:
             raise ValueError(f"format {head['format']} is not known")
-        lists = {}
         for name, own in head["lists"].items():
-            lists[name], at = _unpack(own, data, at)
+            check_json(own, _HEAD, "a list")
+            n, size = own["n_words"], own["code_bytes"]
+            if n < 0 or size not in (1, 2, 4):
+                raise ValueError("the kind of classes is not known")
+            begin, at = at, at + (8 + size) * n
+            if at > len(data):
+                raise ValueError("it is cut off")
+            # Copy, because arrays behind a line of text are not aligned.
+            hashes = np.frombuffer(data, "<u8", n, begin).astype(np.uint64)
+            codes = np.frombuffer(data, f"<u{size}", n, begin + 8 * n).astype(f"u{size}")
+            args = hashes, codes, own["classes"], own["n_lower"], own["are_paths"]
+            lists[name] = WordClasses(*args)
         if at != len(data):
             raise ValueError("it is not as long as it says")
     return lists
-
-
-def _unpack(head: Any, data: bytes, at: int) -> tuple[WordClasses, int]:
-    """Read the word classes at a position. RETURNS: the classes, and the position after them."""
-    check_json(head, _HEAD, "a list")
-    n, size = head["n_words"], head["code_bytes"]
-    if n < 0 or size not in (1, 2, 4):
-        raise ValueError("the kind of classes is not known")
-    end = at + (8 + size) * n
-    if end > len(data):
-        raise ValueError("it is cut off")
-    # Copy, because arrays behind a line of text are not aligned.
-    hashes = np.frombuffer(data, "<u8", n, at).astype(np.uint64)
-    codes = np.frombuffer(data, f"<u{size}", n, at + 8 * n).astype(f"u{size}")
-    return WordClasses(hashes, codes, head["classes"], head["n_lower"], head["are_paths"]), end

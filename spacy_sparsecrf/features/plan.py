@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
 from math import prod
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,18 +90,6 @@ class TemplatePlan:
         ends = zip(conjunctions.part_ptr, conjunctions.part_ptr[1:], strict=False)
         kept = [p for p, (begin, end) in enumerate(ends) if not reads_it[begin:end].any()]
         return self.templates.select(kept)
-
-
-class Placed(Protocol):
-    """An attribute of a token; if absolute, offset 1 is the first of the sequence, -1 the last."""
-
-    @property
-    def offset(self) -> int:
-        """Offset in tokens."""
-
-    @property
-    def absolute(self) -> bool:
-        """Return whether the offset is a position in the sequence, not relative to the token."""
 
 
 def make_plan(
@@ -214,14 +202,14 @@ def _conjoin_templates(
 
 def conjoin(
     seeds: Sequence[int],
-    placed: Sequence[Sequence[Placed]],
+    placed: Sequence[Sequence[Any]],
     columns: Sequence[Sequence[int]],
     n_edges: int,
     given_edges: Hashes | None = None,
 ) -> Conjunctions:
     """Lay out conjunctions as arrays, given the seed, attributes and columns of each.
 
-    n_edges, given_edges: see `Conjunctions`.
+    placed: see `places_of`; n_edges, given_edges: see `Conjunctions`.
     """
     offsets, anchors = places_of([*chain.from_iterable(placed)])
     return Conjunctions(
@@ -246,8 +234,12 @@ def by_kind(kinds: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]
     return np.array(unigram, dtype=np.int32), np.array(bigram, dtype=np.int32)
 
 
-def places_of(placed: Sequence[Placed]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the offsets [K] of attributes, and the origins [K] of the offsets."""
+def places_of(placed: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the offsets [K] of attributes, and the origins [K] of the offsets.
+
+    placed: with `offset` in tokens, and `absolute`: 1 is the first token of the sequence, -1 the
+    last.
+    """
     offsets = np.array([each.offset for each in placed], dtype=np.int64)
     absolute = np.array([each.absolute for each in placed], dtype=np.bool_)
     anchors = np.where(absolute, np.where(offsets >= 0, FROM_FIRST, FROM_END), FROM_TOKEN)

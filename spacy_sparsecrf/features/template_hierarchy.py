@@ -121,12 +121,9 @@ def _derived(templates: Sequence[Template], stages: Sequence[int], child: int) -
     attributes = set(templates[child].attributes)
     by_attributes: dict[frozenset[object], int] = {}
     for t, template in enumerate(templates):
-        if (
-            stages[t] < stages[child]
-            and template.attributes
-            and attributes.issuperset(template.attributes)
-        ):
-            by_attributes.setdefault(frozenset(template.attributes), t)
+        own = frozenset(template.attributes)
+        if own and own <= attributes and stages[t] < stages[child]:
+            by_attributes.setdefault(own, t)
     return tuple(
         t for own, t in by_attributes.items() if not any(own < other for other in by_attributes)
     )
