@@ -153,9 +153,9 @@ class ChainLoss(FullLoss):
         self.n_potential = corpus.n_potential(n_labels)
         if observed_only:
             observed = distinct(np.concatenate((self.observed_coordinates(), also)))
-            self.candidates = self.with_prior(observed)
-            self._admits.append(self._is_candidate)
-            self.n_potential = len(self.candidates)
+            self.candidates = candidates = self.with_prior(observed)
+            self._admits.append(lambda found: find_ascending(candidates, found) >= 0)
+            self.n_potential = len(candidates)
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
@@ -246,11 +246,6 @@ class ChainLoss(FullLoss):
             kept = admits(coordinates)
             coordinates, gradients = coordinates[kept], gradients[kept]
         return largest(coordinates, gradients, threshold, limit)
-
-    def _is_candidate(self, coordinates: Longs) -> Mask:
-        """Return which of the coordinates [n] are candidates, [n] bool."""
-        assert self.candidates is not None
-        return find_ascending(self.candidates, coordinates) >= 0
 
 
 def largest(coordinates: Longs, gradients: Floats, threshold: float, limit: int) -> Violators:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.numbering import concatenated_ranges, runs_of_tokens
+from ..corpus.numbering import runs_of_tokens
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
 from ..kernels.values import value_supports
@@ -93,10 +93,9 @@ def _members(table: Mask, start: int | None = None) -> Csr:
 
 def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
     """Expand sets: return the index in `numbers` [n] and the label, for each label of each set."""
-    lengths = np.diff(members.indptr)[numbers]
-    entries = concatenated_ranges(members.indptr[:-1][numbers], lengths)
-    row = np.repeat(np.arange(len(numbers)), lengths)
-    return row, members.indices[entries].astype(np.int64)
+    found = take(members, numbers)
+    row = np.repeat(np.arange(len(numbers)), np.diff(found.indptr))
+    return row, found.indices.astype(np.int64)
 
 
 def distinct(coordinates: Longs) -> Longs:

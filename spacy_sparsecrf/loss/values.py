@@ -67,7 +67,7 @@ class ValueWeights:
 
     def gradient(self, gradient: Floats) -> None:
         """Write the gradient of these weights into the gradient [K], from the residuals."""
-        sums = sum_residuals(self._space, self.columns)
+        sums = _sum_over_tokens(self._space, self.columns, value_sums, self._space.residual)
         gradient[self._weights] = sums.reshape(-1)[self._places]
 
     def count(self, counts: Floats) -> None:
@@ -81,14 +81,6 @@ class ValueWeights:
         args = self._space.lattice.token_weight, self._space.residual
         total = _sum_over_tokens(self._space, self.columns, value_curvatures, *args)
         curvature[self._weights] = total.reshape(-1)[self._places]
-
-
-def sum_residuals(space: Workspace, columns: Longs) -> Floats:
-    """Return the gradient of real values for all labels, [R, Yp], from the workspace's residuals.
-
-    columns: [R] int64, of the values.
-    """
-    return _sum_over_tokens(space, columns, value_sums, space.residual)
 
 
 def _sum_over_tokens(
@@ -115,7 +107,8 @@ def screen_values(space: Workspace, threshold: float) -> tuple[Longs, Floats]:
     RETURNS: coordinates [n] int64, and gradients [n] float64.
     """
     features, n_labels = space.lattice.value_features, space.n_labels
-    sums = sum_residuals(space, np.arange(len(features)))[:, :n_labels]
+    args = np.arange(len(features)), value_sums, space.residual
+    sums = _sum_over_tokens(space, *args)[:, :n_labels]
     coordinates = features[:, None] * n_labels + np.arange(n_labels)
     found = np.abs(sums) > threshold
     return coordinates[found], sums[found]
