@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import Errors, SparseCRFError
 from .encoded import MISSING, EncodedCorpus, Floats, Observations
-from .index import ConjoinedRows, CorpusPart, FeatureCounts, build_index
+from .index import NO_INDEX, ConjoinedRows, CorpusPart, FeatureCounts, build_index
 from .numbering import Array, Hashes, Ints, RowIndex
 
 # Arrays that arrive in batches, with provisional numbers, and their dtypes.
@@ -85,17 +85,18 @@ class CorpusBuilder:
         """Return what has arrived as a part of a corpus, without real values."""
         keys, counts, arrived = self.features.rows[:, 0], self.features.counts, self.arrived
         rows = RowIndex(0) if self.rows is None else self.rows
-        return CorpusPart(
+        sequences = EncodedCorpus(
             offsets=arrived("offsets"),
             labels=arrived("labels"),
             weights=arrived("weights"),
             uni_indptr=np.append(0, np.cumsum(arrived("n_features"), dtype=np.int64)),
             uni_indices=arrived("features"),
             context=arrived("context"),
-            features=FeatureCounts(keys, counts, np.arange(len(keys))),
-            rows=ConjoinedRows(rows.rows, rows.counts),
             start_label=self.start_label,
+            **NO_INDEX._asdict(),
         )
+        features = FeatureCounts(keys, counts, np.arange(len(keys)))
+        return CorpusPart(sequences, features, ConjoinedRows(rows.rows, rows.counts))
 
     def build(self, min_freq: int = 1) -> EncodedCorpus:
         """Number the features and contexts of all batches.

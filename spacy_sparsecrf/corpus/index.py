@@ -6,6 +6,7 @@ therefore identical to one encoded at once.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import DTypeLike
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Csr
 from . import numbering
-from .encoded import EncodedCorpus, Floats
+from .encoded import EncodedCorpus
 from .numbering import Array, Hashes, Ints, Longs
 
 
@@ -57,22 +58,19 @@ class Index(NamedTuple):
     ctx_indices: Ints
 
 
+_NO_KEYS = np.zeros(0, np.uint64)
+NO_INDEX = Index(_NO_KEYS, _NO_KEYS, np.zeros(1, np.int64), np.zeros(0, np.int32))
+
+
 class CorpusPart(NamedTuple):
     """Consecutive sequences of a corpus, with local numbers of features and contexts.
 
-    offsets [S + 1], labels [N], weights [S], uni_indptr [N + 1], start_label: as in
-    `EncodedCorpus`; uni_indices: [nnz], numbers of `features`; context: [N], numbers of `rows`.
+    sequences: without an index; `uni_indices` are numbers of `features`, `context` of `rows`.
     """
 
-    offsets: Longs
-    labels: Ints
-    weights: Floats
-    uni_indptr: Longs
-    uni_indices: Ints
-    context: Ints
+    sequences: EncodedCorpus
     features: FeatureCounts
     rows: ConjoinedRows
-    start_label: bool
 
     def encoded(self, index: Index, number: Ints, contexts: Ints) -> EncodedCorpus:
         """Return the part renumbered by an index.
@@ -81,16 +79,14 @@ class CorpusPart(NamedTuple):
         """
         from ..kernels.indexing import select
 
-        features = select(Csr(self.uni_indptr, self.uni_indices), number)
-        return EncodedCorpus(
-            offsets=self.offsets,
-            labels=self.labels,
-            weights=self.weights,
+        own = self.sequences
+        features = select(Csr(own.uni_indptr, own.uni_indices), number)
+        return replace(
+            own,
             uni_indptr=features.indptr,
             uni_indices=features.indices,
-            context=contexts[self.context],
+            context=contexts[own.context],
             **index._asdict(),
-            start_label=self.start_label,
         )
 
 

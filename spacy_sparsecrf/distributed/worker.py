@@ -121,12 +121,12 @@ class Worker(WorkerShard):
             checks.join(self._encode(number))
         parts = [self._parts[number] for number in range(first, last)]
         return Survey(
-            [np.diff(part.offsets) for part in parts],
+            [np.diff(part.sequences.offsets) for part in parts],
             [part.rows for part in parts],
             self._label_ids.names,
             checks,
             sum(len(part.features.keys) for part in parts),
-            all(part.start_label for part in parts),
+            all(part.sequences.start_label for part in parts),
         )
 
     def _reader(self, number: int) -> ExampleReader:
