@@ -69,10 +69,8 @@ class EncodedGraph:
         graph = np.repeat(np.arange(self.n_graphs), np.diff(self.edge_offsets))
         first, last = self.offsets[graph], self.offsets[graph + 1]
         outside = ((self.ends < first[:, None]) | (self.ends >= last[:, None])).any(axis=1)
-        for wrong, error in (
-            (outside, Errors.SC371),
-            (self.ends[:, 0] == self.ends[:, 1], Errors.SC372),
-        ):
+        circular = self.ends[:, 0] == self.ends[:, 1]
+        for wrong, error in (outside, Errors.SC371), (circular, Errors.SC372):
             if wrong.any():
                 e = int(np.argmax(wrong))
                 nodes = (self.ends[e] - first[e]).tolist()
@@ -157,16 +155,13 @@ class GraphBuilder:
 def _joined(parts: Sequence[Observed]) -> tuple[Hashes, Floats]:
     """Concatenate the hashes and values of all parts, padded to the widest part."""
     width = max(part.hashes.shape[1] for part in parts)
-    shape = sum(len(part.hashes) for part in parts), width
-    hashes, values = np.zeros(shape, np.uint64), np.zeros(shape)
-    first = 0
+    hashes, values = [], []
     for part in parts:
-        last, own = first + len(part.hashes), part.hashes.shape[1]
-        hashes[first:last, :own] = part.hashes
         given = 1.0 if part.values is None else part.values
-        values[first:last, :own] = np.where(part.hashes != 0, given, 0.0)
-        first = last
-    return hashes, values
+        more = (0, 0), (0, width - part.hashes.shape[1])
+        hashes.append(np.pad(part.hashes, more))
+        values.append(np.pad(np.where(part.hashes != 0, given, 0.0), more))
+    return np.concatenate(hashes), np.concatenate(values)
 
 
 def _rows(hashes: Hashes, values: Floats) -> tuple[Hashes, FeatureRows]:
