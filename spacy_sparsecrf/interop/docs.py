@@ -3,9 +3,8 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
@@ -182,7 +181,7 @@ def write_docs(
     is_first = True
     for number, doc in enumerate(docs, start=1):
         writer = _DocWriter(doc, number, path, scheme, separator)
-        for sentence in _sentences(doc):
+        for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
             rows = [*writer.rows(sentence, columns)]
             if not rows:
                 continue
@@ -199,14 +198,7 @@ def write_docs(
             is_first = False
 
 
-def _sentences(doc: Doc) -> Iterable[Span]:
-    if not len(doc):
-        return []
-    return doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
-
-
-@dataclass(frozen=True)
-class _DocWriter:
+class _DocWriter(NamedTuple):
     """Writes sentences of a Doc. number: of the Doc in its file, from 1; see `write_docs`."""
 
     doc: Doc

@@ -120,8 +120,7 @@ def _search(expression: str) -> Callable[[str], str | None]:
     return find
 
 
-@dataclass(frozen=True)
-class Macro:
+class Macro(NamedTuple):
     """A macro: the view of a token's column.
 
     offset: in tokens, relative to the current one; if `absolute`, 1 is the first token of the
@@ -153,8 +152,7 @@ class Pattern(Conjunction):
         return pattern_key(self.literals)
 
 
-@dataclass(frozen=True)
-class Dialect:
+class Dialect(NamedTuple):
     """The pattern language of a program.
 
     name: of the program.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,8 +79,7 @@ class Shown:
         return 0 if shown is None else value_of(shown)
 
 
-@dataclass(frozen=True)
-class PatternPlan:
+class PatternPlan(NamedTuple):
     """A template plan for patterns, and the views of the texts that it reads.
 
     plan: its columns of values are L word attributes, then A annotations, then T attributes that
