@@ -6,7 +6,7 @@ sequence; column Y: whether a may end one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from ..errors import Errors, SparseCRFError
 from .encoded import MISSING, EncodedCorpus, Mask
 
 
-@dataclass(frozen=True)
-class InvalidTransition:
+class InvalidTransition(NamedTuple):
     """Position of an invalid transition between gold labels.
 
     sequence: its index; token: index in the corpus of the token without a valid label, or of the

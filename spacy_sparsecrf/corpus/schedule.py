@@ -11,7 +11,7 @@ This module is imported at each start of spaCy.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,7 @@ class Stage:
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class FeatureAncestry:
+class FeatureAncestry(NamedTuple):
     """Features of some templates, and their parents.
 
     stage: of the templates; kinds: "u", "b" or "ub", unigram or bigram features; hashes: [n]

@@ -1,6 +1,5 @@
 """Training on a corpus that is partitioned among workers of a pool; see `distributed.loss`."""
 
-from dataclasses import replace
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
@@ -126,7 +125,7 @@ class PartitionedTraining(Training):
         for found, number, (sequences, tokens) in self.partition.ask("find_invalid", valid):
             if found is not None:
                 place = found.sequence + n_sequences, found.token + n_tokens
-                found = replace(found, sequence=place[0], token=place[1])
+                found = found._replace(sequence=place[0], token=place[1])
                 raise InvalidGoldError(found, number, self._labels)
             n_sequences, n_tokens = n_sequences + sequences, n_tokens + tokens
 

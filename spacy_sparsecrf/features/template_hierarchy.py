@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from .templates import Template, parse_family
 Relation = tuple[int, int, list[int]]
 
 
-@dataclass(frozen=True)
-class TemplateHierarchy:
+class TemplateHierarchy(NamedTuple):
     """Stages of P templates, by position, and positions of the parents of each template."""
 
     stages: tuple[int, ...]

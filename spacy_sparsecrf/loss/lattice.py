@@ -4,8 +4,7 @@ The gold labels and the allowed labels of a token are sets of labels; allowed se
 are numbered: 0 for all labels, 1 + y for label y alone, 1 + Y + q for set q of the corpus.
 """
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +66,7 @@ def _bits(table: Mask) -> Words:
     return words
 
 
-@dataclass(frozen=True)
-class Shard:
+class Shard(NamedTuple):
     """Consecutive sequences whose forward and backward vectors are in memory at once.
 
     Sequences first:last, tokens begin:end; offsets: [last - first + 1] int64, counted from
@@ -83,8 +81,7 @@ class Shard:
     begins: Mask
 
 
-@dataclass(frozen=True)
-class Lattice:
+class Lattice(NamedTuple):
     """Token arrays of a corpus, with a clamped lattice for each sequence with incomplete labels.
 
     The loss of such a sequence is log Z minus log Z over the paths that agree with its known

@@ -9,7 +9,6 @@ its own matrix.
 """
 
 from copy import copy
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -46,8 +45,7 @@ _BYTES_PER_ELEMENT = 16.0
 BYTES_PER_ENTRY = 60.0
 
 
-@dataclass(frozen=True)
-class ContextLayout:
+class ContextLayout(NamedTuple):
     """Matrices and sparse corrections of merged contexts.
 
     blocks: feature blocks of each of the C' contexts of the corpus; active: [C'] int32, its merged

@@ -12,7 +12,7 @@ the whole problem is a separate feature in each cluster.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ from .lattice import Floats, Longs
 from .per_token import tokens_as_corpus
 
 
-@dataclass(frozen=True)
-class OutcomePart:
+class OutcomePart(NamedTuple):
     """A problem of choosing one of n_labels outcomes, given one of G cases.
 
     outcomes: [G, n_labels] int64, outcomes of the whole problem; names: [O'] int64, o * G + g:

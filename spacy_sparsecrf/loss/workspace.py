@@ -4,7 +4,6 @@ Limits choose between algorithms and sizes: they change time and memory, and res
 rounding.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,8 +52,7 @@ class Limits(NamedTuple):
 LIMITS = Limits()
 
 
-@dataclass(frozen=True)
-class Contents:
+class Contents(NamedTuple):
     """Owner of the marginals, or vectors, in a workspace.
 
     owner: object that inferred them; theta: [K] float64, its weights.
