@@ -131,8 +131,8 @@ def _derived(templates: Sequence[Template], stages: Sequence[int], child: int) -
 class TemplateTreeRecord:
     """Record of the parents of features.
 
-    features: the featurizer; hierarchy: of its templates. Stores 8 bytes for each feature of later
-    stages and for each of its parents.
+    features: the featurizer; hierarchy: of its templates. Stores about 40 bytes for each feature of
+    later stages, and 12 for each of its parents.
     """
 
     def __init__(self, features: Featurizer, hierarchy: TemplateHierarchy) -> None:
