@@ -1,4 +1,4 @@
-"""What commands print: messages and tables, without characters that command the terminal."""
+"""Printing of commands: messages and tables, without control characters."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
