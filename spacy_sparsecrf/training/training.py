@@ -164,7 +164,7 @@ class Training:
         given = {own.name for own in fields(solver) if getattr(solver, own.name) != own.default}
         idle = solver.idle(self._penalty) if given else {}
         found = [(key, getattr(solver, key), idle[key]) for key in idle if key in given]
-        if self._penalty.l1 == 0.0:
+        if self._penalty.l1 == 0.0 and start.epochs:
             for key in (own.name for own in fields(start)):
                 if (value := getattr(start, key)) != getattr(solver.warm_start, key):
                     found.append((f"warm_start.{key}", value, "l1 = 0 has no warm start"))
