@@ -170,8 +170,7 @@ class PlanFeaturizer(ABC):
         vocab = docs[0].vocab
         table, plan = self.words(vocab, docs), self.plan
         values = read_annotations(docs, plan.annotations)
-        words = np.ascontiguousarray(values[:, 0])
-        rows, lexical, kinds, lexicon = table.find(words, vocab.strings)
+        rows, lexical, kinds, lexicon = table.find(values, vocab.strings)
         tokens = values, rows, kinds
         offsets, division = sequences_of(docs, (sequences == "sents", *plan.filled), tokens)
         if sequences == JOINED:
@@ -441,6 +440,9 @@ class Featurizer(PlanFeaturizer):
 
 def by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
     """Yield runs of consecutive Docs with the same vocab, if they have tokens."""
+    if len(docs) == 1:
+        yield from [docs] if len(docs[0]) else []
+        return
     for _, run in groupby(docs, key=attrgetter("vocab")):
         if any(map(len, of_vocab := list(run))):
             yield of_vocab

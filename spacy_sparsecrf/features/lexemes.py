@@ -69,21 +69,22 @@ class LexemeTable:
         return self._n_rows
 
     def find(
-        self, orths: Ids, strings: StringStore | Mapping[int, str]
+        self, values: Ids, strings: StringStore | Mapping[int, str]
     ) -> tuple[NDArray[np.int32], Ids, NDArray[np.uint8], object]:
         """Find the rows of words, adding those that are new.
 
-        orths: [N] uint64, ids of words.
+        values: [N, A] uint64, ids of words in column 0.
         strings: the strings of all ids.
         RETURNS: rows [N] int32, values [>= rows, L] uint64, kinds [>= rows] uint8, see
             `kernels.hashing.cut`, and the lexicon: an object that is replaced when rows are
             assigned to other words. Later calls do not change the values in the returned rows.
         """
-        rows = np.empty(len(orths), dtype=np.int32)
+        rows = np.empty(len(values), dtype=np.int32)
         with self._lock:
-            if lookup(self._slots, self._keys, orths, rows):
+            if lookup(self._slots, self._keys, values, rows):
+                orths = values[:, 0]
                 self._add(dict.fromkeys(orths[rows < 0].tolist()), orths, strings)
-                lookup(self._slots, self._keys, orths, rows)
+                lookup(self._slots, self._keys, values, rows)
             return rows, self._values, self._kinds, self._lexicon
 
     def _clear(self) -> None:

@@ -387,7 +387,7 @@ class NameRecord:
             readings = kept.restore(self._lexical[kept.readings.lexicon])
             hashes = readings.hash(readings.templates.conjunctions)
             positions = np.empty(hashes.size, dtype=np.int32)
-            lookup(slots, wanted, hashes.reshape(-1), positions)
+            lookup(slots, wanted, hashes.reshape(-1, 1), positions)
             # Not indexed by int32, which crashes if numpy cannot allocate a buffer.
             cells = np.flatnonzero(np.take(is_open, positions))
             features, first = np.unique(positions[cells], return_index=True)

@@ -199,13 +199,13 @@ def lookup(slots: Ints, keys: Ints, queries: Ints, positions: Ints) -> int:
 
     slots: [C] int32, of `build_table`; at least one slot is free.
     keys: [>= K] uint64, keys of the table.
-    queries: [N] uint64; pass `.reshape(-1)` of a contiguous matrix.
+    queries: [N, A] uint64, keys in column 0.
     positions: [N] int32, out: position of the query among the keys, -1 if it is absent.
     RETURNS: number of absent queries.
     """
     absent = 0
     for i in range(len(queries)):
-        position = find(slots, keys, queries[i])
+        position = find(slots, keys, queries[i, 0])
         positions[i] = position
         absent += position < 0
     return absent

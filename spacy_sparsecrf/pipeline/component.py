@@ -5,7 +5,7 @@ Creating a component does not import numba; training and prediction do.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -47,13 +47,18 @@ if TYPE_CHECKING:
 Scorer: TypeAlias = Callable[..., dict[str, Any]]
 
 
-@contextmanager
-def within_memory(name: str) -> Iterator[None]:
-    """Raise a coded error if component `name` runs out of memory in the body."""
-    try:
-        yield
-    except MemoryError as error:
-        raise SparseCRFError(Errors.SC224.format(name=name)) from error
+class within_memory:
+    """Context that raises a coded error if component `name` runs out of memory."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
+        if isinstance(error, MemoryError):
+            raise SparseCRFError(Errors.SC224.format(name=self._name)) from error
 
 
 class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
@@ -275,7 +280,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError if there are tokens but no labels.
         """
         docs, has_scores = list(docs), self.settings.decoding.scores
-        if not any(len(doc) for doc in docs):
+        if not any(map(len, docs)):
             scores = [np.zeros(0, np.float32)] * len(docs) if has_scores else None
             return Predictions([np.zeros(0, np.int32)] * len(docs), scores)
         reader = self._reader()

@@ -5,6 +5,7 @@ Also the probabilities of predicted spans, and the removal of unlikely spans.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, cast, overload
 
@@ -19,7 +20,7 @@ from ..features.featurizer import PlanFeaturizer
 from ..features.naming import NameRecord
 from ..features.tokens import JOINED
 from ..progress import watch_compilation
-from ..targets.base import add_extension, ends_of
+from ..targets.base import add_extension, ends_of, joined
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanGroups, SpanTarget
 from .annotating import Expected
@@ -81,25 +82,22 @@ class Batch(NamedTuple):
 
     def words(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """Split arrays, whose rows are the words of all Docs in order, by Doc."""
-        return _split(_joined(arrays), self.division.ends)
+        return _split(joined(arrays), self.division.ends)
 
     def tokens(self, arrays: Sequence[NDArray[Any]], blank: Any) -> list[NDArray[Any]]:
         """Return the rows of all tokens, by Doc. blank: the value of tokens that are no words."""
         behind, kept = self.division.behind, self.division.kept
         if kept is None:
             return self.words(arrays)
-        rows = _joined(arrays)
+        rows = joined(arrays)
         whole = np.full((behind[-1], *rows.shape[1:]), blank, rows.dtype)
         whole[kept] = rows
         return _split(whole, behind)
 
 
-def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Concatenate arrays, of which there is mostly one."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
 def _split(rows: NDArray[Any], ends: NDArray[np.int64]) -> list[NDArray[Any]]:
+    if len(ends) == 1:
+        return [rows]
     return [rows[first:last] for first, last in pairwise([0, *ends.tolist()])]
 
 
@@ -115,6 +113,17 @@ class Reader(NotCopied):
     labels: tuple[str, ...]
     expected: Expected
     decoder: "Decoder"
+
+    @cached_property
+    def of_spans(self) -> bool:
+        """Whether predictions have the probabilities of spans."""
+        return self.setup.settings.decoding.scores or isinstance(self.setup.target, SpanGroups)
+
+    @cached_property
+    def by_span(self) -> bool:
+        """Whether the probabilities of spans are computed."""
+        own = self.setup.settings
+        return self.of_spans or own.threshold > 0.0 or bool(own.decoding.thresholds)
 
     def batch(self, docs: Sequence[Doc], forced: bool, strict: bool = True) -> Batch:
         """Read Docs in parts by vocab, of which there are none without tokens.
@@ -211,9 +220,7 @@ def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
     """Predict the labels of Docs with at least one token. forced: see `Reader.batch`."""
     settings, decoder, target = reader.setup.settings, reader.decoder, reader.setup.target
     method, with_scores = settings.decoding.method, settings.decoding.scores
-    of_spans = with_scores or isinstance(target, SpanGroups)
-    by_span = of_spans or settings.threshold > 0.0 or bool(settings.decoding.thresholds)
-    batch = reader.batch(docs, forced, strict=by_span or method != "viterbi")
+    batch = reader.batch(docs, forced, strict=reader.by_span or method != "viterbi")
     if method == "viterbi" and not with_scores:
         predictions = Predictions(batch.words([reader.viterbi(*part) for part in batch.parts]))
     else:
@@ -222,9 +229,9 @@ def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
         if with_scores:
             scores = [probabilities.astype(np.float32) for _, probabilities in both]
             predictions.scores = batch.tokens(scores, 1.0)
-    if by_span:
+    if reader.by_span:
         found_spans = keep_likely(reader, predictions, batch)
-        predictions.of_spans = found_spans if of_spans else None
+        predictions.of_spans = found_spans if reader.of_spans else None
     if batch.division.kept is not None:
         predictions[:] = batch.tokens(predictions, target.blank(reader.labels))
     return predictions

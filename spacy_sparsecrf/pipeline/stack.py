@@ -66,13 +66,13 @@ def _filled(setup: Setup, labels: Sequence[str], readings: Readings, ids: Ints) 
         found = setup.target.scheme.decode(ids, ends, labels)
         spans = FirstSpans(found.starts, found.ends, found.types, string_ids(found.names))
     assert isinstance(setup.features, Featurizer)
-    predicted = FirstLabels(ids, string_ids(labels), ends, spans)
+    predicted = FirstLabels(ids, string_ids((*labels,)), ends, spans)
     return fill(readings, setup.features.plan, predicted)
 
 
 def texts_of_predictions(setup: Setup, labels: Sequence[str]) -> dict[int, str]:
     """Return the texts of all possible predictions of a first-stage model, by string id."""
-    names = [*labels, *setup.target.names_of(labels)]
+    names = *labels, *setup.target.names_of(labels)
     return dict(zip(string_ids(names).tolist(), names, strict=True))
 
 

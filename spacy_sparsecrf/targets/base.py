@@ -5,6 +5,8 @@ This module also contains helpers that targets share to read and write Docs.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -134,11 +136,17 @@ def add_extension(kind: type[Span] | type[Token], name: str) -> None:
         kind.set_extension(name, default=None)
 
 
-def string_ids(strings: Iterable[str]) -> NDArray[np.uint64]:
+@lru_cache(maxsize=64)  # of the labels and types of models
+def string_ids(strings: tuple[str, ...]) -> NDArray[np.uint64]:
     """Return spaCy's ids of strings, which are the same in every vocab: [strings] uint64."""
     return np.array([get_string_id(string) for string in strings], dtype=np.uint64)
 
 
 def ends_of(arrays: Iterable[object]) -> NDArray[np.int64]:
     """Return the end offsets of concatenated Docs, or of arrays of their tokens: [D] int64."""
-    return np.cumsum([len(array) for array in arrays], dtype=np.int64)  # type: ignore[arg-type]
+    return np.array([*accumulate(map(len, arrays))], np.int64)  # type: ignore[arg-type]
+
+
+def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Concatenate arrays, of which there is mostly one."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -1,6 +1,10 @@
 """Named entities: `doc.ents`."""
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
+from numpy.typing import NDArray
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -20,7 +24,7 @@ from .base import (
     have_same_tokens,
     string_ids,
 )
-from .scheme import OUTSIDE
+from .scheme import OUTSIDE, LabelledSpans
 from .spans import Present, SpanTarget, trimmed
 
 # Values of ENT_IOB: unknown, inside an entity, outside of entities, first token of an entity. A
@@ -78,6 +82,8 @@ class Entities(SpanTarget):
 
     def present(self, doc: Doc) -> Present | None:
         """Return existing entities and blocked tokens; None if there are none."""
+        if not doc.has_annotation(ENT_IOB):
+            return None
         iob = doc.to_array("ENT_IOB")
         if not (iob == BEGIN).any():
             return None
@@ -96,39 +102,44 @@ class Entities(SpanTarget):
         """
         if not len(docs):
             return
-        if scores is not None:
-            add_extension(Span, SCORE)
         spans, ends = self.spans(label_ids, labels), ends_of(docs)
         values = np.zeros((ends[-1], len(_COLUMNS)), dtype=np.uint64)
         values[:, 0] = OUT
-        is_kept = np.zeros(ends[-1], dtype=np.bool_)
-        if self.types or not overwrite:
+        keeps = bool(self.types) or not overwrite
+        if keeps and any(doc.has_annotation(ENT_IOB) for doc in docs):
             arrays = [doc.to_array(_COLUMNS).reshape(-1, len(_COLUMNS)) for doc in docs]
             present = np.concatenate(arrays)
             is_kept = (present[:, 0] == BEGIN) | (present[:, 0] == INSIDE)
             if overwrite:  # only blocked tokens and entities of the learnt types
-                is_kept &= ~np.isin(present[:, 1], [0, *string_ids(sorted(self.types))])
+                is_kept &= ~np.isin(present[:, 1], [0, *string_ids((*sorted(self.types),))])
             values[is_kept] = present[is_kept]
-        n_kept = np.append(0, np.cumsum(is_kept))
-        chosen = n_kept[spans.ends] == n_kept[spans.starts]
-        new = spans.where(chosen)
-        used, vocab = np.unique(new.types).tolist(), None
-        tokens = new.tokens()
-        values[tokens, 0] = INSIDE
-        values[new.starts, 0] = BEGIN
-        values[tokens, 1] = np.repeat(string_ids(new.names)[new.types], new.ends - new.starts)
-        probabilities = np.ones(len(values))
-        if scores is not None:
-            probabilities[new.starts] = scores[chosen]
+        is_free, ids = np.empty(len(spans), np.bool_), string_ids(spans.names)
+        _kernel()(spans.starts, spans.ends, spans.types, ids, values, is_free)
+        used, vocab = {*spans.types.tolist()}, None
         for doc, last in zip(docs, ends.tolist(), strict=True):
             if doc.vocab is not vocab:
                 # It may have lost strings since the last call, at the end of a memory zone.
                 vocab = doc.vocab
                 for i in used:
-                    vocab.strings.add(new.names[i])
-            own = slice(last - len(doc), last)
-            doc.from_array(_COLUMNS, values[own])  # type: ignore[arg-type]
-            if scores is not None:
-                for entity in doc.ents:
-                    if self.has_type(entity.label_):
-                        entity._.set(SCORE, float(probabilities[own][entity.start]))
+                    vocab.strings.add(spans.names[i])
+            doc.from_array(_COLUMNS, values[last - len(doc) : last])  # type: ignore[arg-type]
+        if scores is not None:
+            self._write_scores(docs, spans.where(is_free), scores[is_free])
+
+    def _write_scores(self, docs: Docs, spans: LabelledSpans, scores: NDArray[np.float64]) -> None:
+        """Write the scores of spans, and 1 as the score of kept entities of the learnt types."""
+        add_extension(Span, SCORE)
+        known, first = dict(zip(spans.starts.tolist(), scores.tolist(), strict=True)), 0
+        for doc in docs:
+            for entity in doc.ents:
+                if self.has_type(entity.label_):
+                    entity._.set(SCORE, known.get(first + entity.start, 1.0))
+            first += len(doc)
+
+
+@cache
+def _kernel() -> Callable[..., None]:
+    """Import the kernel, with numba, at the first use."""
+    from ..kernels.spans import fill_entities
+
+    return fill_entities

@@ -5,9 +5,9 @@ a span of one token, and B-X, I-X, L-X are the first, the inner and the last tok
 span. In IOB2, B-X is the first token of a span and I-X is any other token.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ CONTINUING = "IL"  # letters that continue a span
 _REMEMBERED = 16  # label sets cached
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class LabelledSpans:
     """Spans in a batch of Docs. Spans of one chain ascend and do not overlap.
 
@@ -108,23 +108,11 @@ class Scheme:
             only inside of spans; ends: [D] int64, end offsets of Docs, ascending, the last one is
             N; labels: [Y] labels of the scheme.
         """
-        words = np.flatnonzero(label_ids >= 0)
-        if len(words) < len(label_ids):
-            found = self.decode(label_ids[words], words.searchsorted(ends), labels)
-            return replace(found, starts=words[found.starts], ends=words[found.ends - 1] + 1)
-        arrays = _as_arrays(tuple(labels))
-        types = arrays.types[label_ids]
-        is_inside = types >= 0
-        goes_on = np.zeros(len(types) + 1, dtype=np.bool_)
-        goes_on[1:-1] = (
-            arrays.continues[label_ids[1:]]
-            & arrays.is_open[label_ids[:-1]]
-            & (types[1:] == types[:-1])
-        )
-        goes_on[ends] = False
-        starts = np.flatnonzero(is_inside & ~goes_on[:-1])
-        lasts = np.flatnonzero(is_inside & ~goes_on[1:])
-        return LabelledSpans(starts, lasts + 1, types[starts], arrays.names)
+        of, size = _as_arrays(tuple(labels)), len(label_ids)
+        found = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+        n = _kernel()(label_ids, ends, of.types, of.is_open, of.continues, *found)
+        starts, stops, types = found
+        return LabelledSpans(starts[:n], stops[:n], types[:n], of.names)
 
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_]:
         """Return the valid transitions between labels: [Y + 1, Y + 1], see `Target.legal`."""
@@ -136,6 +124,14 @@ class Scheme:
         must_go_on = is_open & (self.name == "BILUO")
         valid: NDArray[np.bool_] = goes_on | ~(continues | must_go_on[:, None])
         return valid
+
+
+@cache
+def _kernel() -> Callable[..., int]:
+    """Import the kernel, with numba, at the first use."""
+    from ..kernels.spans import find_spans
+
+    return find_spans
 
 
 @lru_cache(maxsize=_REMEMBERED)

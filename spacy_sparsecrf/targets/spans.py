@@ -13,7 +13,7 @@ from spacy.training import Example
 from ..corpus.words import words_of
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Mask, Scores, Target, ends_of, have_same_tokens
+from .base import Docs, Ids, Labels, Mask, Scores, Target, ends_of, have_same_tokens, joined
 from .scheme import OUTSIDE, LabelledSpans, Scheme
 
 SCORES = "scores"
@@ -94,7 +94,7 @@ class SpanTarget(Target):
 
     def spans(self, label_ids: Ids, labels: Labels) -> LabelledSpans:
         """Decode labels into spans; label_ids, labels: as for `write`."""
-        ids = np.concatenate([np.empty(0, dtype=np.int32), *label_ids])
+        ids = joined(label_ids) if len(label_ids) else np.empty(0, np.int32)
         return self.scheme.decode(ids, ends_of(label_ids), labels)
 
     def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:

@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Mask, Not, Scores, Target, have_same_tokens, string_ids
+from .base import Docs, Ids, Labels, Mask, Not, Scores, Target, have_same_tokens, joined, string_ids
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
@@ -142,9 +142,9 @@ class TokenAttribute(TokenTarget):
     ) -> None:
         """Write predicted labels, with one array for each Doc; see `Target.write`."""
         # For all Docs at once: the overhead of a numpy call exceeds the work for one Doc.
-        every = np.concatenate([np.zeros(0, np.int32), *label_ids])
-        used = np.flatnonzero(np.bincount(every + 1)[1:]).tolist()
-        values, end, vocab = _label_ids(tuple(labels))[every, None], 0, None
+        every = joined(label_ids) if len(label_ids) else np.zeros(0, np.int32)
+        used = {*every.tolist()} - {-1}
+        values, end, vocab = _label_ids((*labels,))[every, None], 0, None
         for doc in docs:
             if doc.vocab is not vocab:
                 # It may have lost strings since the last call, at the end of a memory zone.

@@ -55,6 +55,6 @@ def test_words_kept_are_bounded_by_memory(monkeypatch):
     table = LexemeTable([reader])
     for words in (["ab", "cd"], ["ef", "gh"]):
         orths = np.array([ENGLISH.strings.add(word) for word in words], dtype=np.uint64)
-        rows, values, *_ = table.find(orths, ENGLISH.strings)
+        rows, values, *_ = table.find(orths[:, None], ENGLISH.strings)
         assert values[rows, 0].tolist() == orths.tolist()
     assert len(table) == 2

@@ -132,7 +132,7 @@ def test_lookup(keys, others):
     assert len(slots) >= 2 * len(keys)
     assert len(slots).bit_count() == 1
     positions = np.empty(len(queries), dtype=np.int32)
-    absent = hashing.lookup(slots, np.array(keys, dtype=np.uint64), queries, positions)
+    absent = hashing.lookup(slots, np.array(keys, dtype=np.uint64), queries[:, None], positions)
     place = {key: i for i, key in enumerate(keys)}
     assert absent == sum(query not in place for query in queries.tolist())
     assert positions.tolist() == [place.get(query, -1) for query in queries.tolist()]
@@ -147,5 +147,5 @@ def test_lookup_past_the_end_of_the_slots(jit):
     function(hashing.insert, jit)(slots, keys, 0, len(keys))
     np.testing.assert_array_equal(slots, hashing.build_table(keys))
     positions = np.empty(8, dtype=np.int32)
-    function(hashing.lookup, jit)(slots, keys, keys, positions)
+    function(hashing.lookup, jit)(slots, keys, keys[:, None], positions)
     assert positions.tolist() == list(range(8))
