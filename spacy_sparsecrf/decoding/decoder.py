@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..corpus.encoded import Observations
 from ..corpus.numbering import runs_of_tokens
-from ..corpus.readings import Readings, Templates
+from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, SharedPairs
 from ..model.model import CRFModel
@@ -17,9 +17,39 @@ from .chains import Chains, Floats, Ints, SpanEvents, checked_permitted, constra
 from .transitions import Mask, Transitions
 
 if TYPE_CHECKING:
+    from .probabilities import Posterior
     from .rows import WordScores
 
-Source: TypeAlias = Observations | Readings
+
+class ScoredTokens(NamedTuple):
+    """Sequences with the scores of their tokens' labels, without those of label pairs.
+
+    offsets: [S + 1] int64; scores: [N, Yp] float64; pairs: [N, B] uint64, features conjoined with
+    the label pair, as in `Observations`; [B] if they are the same at all tokens.
+    """
+
+    offsets: NDArray[np.int64]
+    scores: Floats
+    pairs: NDArray[np.uint64]
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens N."""
+        return len(self.scores)
+
+    @property
+    def bigram_hashes(self) -> NDArray[np.uint64]:
+        """[N, B] uint64, features conjoined with the label pair."""
+        return self.pairs
+
+    def sequences(self, first: int, last: int) -> "ScoredTokens":
+        """Return sequences first:last."""
+        begin, end = self.offsets[first], self.offsets[last]
+        pairs = self.pairs if self.pairs.ndim == 1 else self.pairs[begin:end]
+        return ScoredTokens(self.offsets[first : last + 1] - begin, self.scores[begin:end], pairs)
+
+
+Source: TypeAlias = Observations | Readings | ScoredTokens
 SourceT = TypeVar("SourceT", Observations, Readings, Source)
 
 CHUNK = 2048  # tokens decoded at once: scores stay in a near cache, memory is bounded
@@ -85,7 +115,7 @@ class Decoder:
         self._bigram, self._pair_weights = ModelRows(bigram, self.padded), bigram
         self._values = ValueScores(unigram, self.padded)
         self._words: WordScores | None = None
-        self._constant: tuple[Templates | None, PairScores] | None = None
+        self._constant: tuple[NDArray[np.uint64] | None, PairScores] | None = None
         self._preferred: tuple[PairScores, SharedPairs] | None = None
         self._bias: Floats | None = None
         if weight and not self._is_empty:
@@ -141,11 +171,11 @@ class Decoder:
 
     def marginals(self, source: Source, permitted: Mask | None = None) -> Floats:
         """Compute p(y_t = y | x) of each token. RETURNS: [N, Y] float64, rows sum to 1."""
-        from .probabilities import marginals
+        from .probabilities import Posterior
 
         found = np.empty((source.n_tokens, self.n_labels))
         for tokens, run, mask in self._runs(source, permitted):
-            marginals(self.chains(run, mask), found[tokens])
+            found[tokens] = Posterior(self.chains(run, mask)).marginals()
         return found
 
     def decode(
@@ -157,14 +187,13 @@ class Decoder:
             argmax_y sum_t p(y_t | x), which maximises the expected number of correct tokens.
         RETURNS: [N] int32 label ids, and [N] float64 probabilities.
         """
-        from .probabilities import marginals, posterior_labels
+        from .probabilities import Posterior, posterior_labels
 
         labels = np.empty(source.n_tokens, dtype=np.int32)
         probabilities = np.empty(source.n_tokens)
         for tokens, run, mask in self._runs(source, permitted):
             chains, chosen = self.chains(run, mask), labels[tokens]
-            found = np.empty((len(chosen), self.n_labels))
-            marginals(chains, found)
+            found = Posterior(chains).marginals()
             if method == "posterior" and not self._is_empty:
                 posterior_labels(chains, found, chosen)
             else:
@@ -188,6 +217,12 @@ class Decoder:
             found += nbest(self.chains(run, mask), n)
         return found
 
+    def posterior(self, source: Source) -> "Posterior":
+        """Return the distribution of the label sequences, for several questions about it."""
+        from .probabilities import Posterior
+
+        return Posterior(self.chains(source))
+
     def log_probability(
         self, source: Source, labels: NDArray[np.int32], permitted: Mask | None = None
     ) -> Floats:
@@ -196,14 +231,15 @@ class Decoder:
         labels: [N] int32 label ids. RETURNS: [S] float64, one for each sequence.
         RAISES: SparseCRFError for a wrong number of labels.
         """
-        from .probabilities import log_probabilities
+        from .probabilities import Posterior
 
         if len(labels) != source.n_tokens:
             message = Errors.SC406.format(n_labels=len(labels), n_tokens=source.n_tokens)
             raise SparseCRFError(message)
         found = [np.empty(0)]
         for tokens, run, mask in self._runs(source, permitted):
-            found.append(log_probabilities(self.chains(run, mask), labels[tokens]))
+            of_run = Posterior(self.chains(run, mask))
+            found.append(of_run.log_probabilities(labels[tokens]))
         return np.concatenate(found)
 
     def span_probability(
@@ -263,6 +299,8 @@ class Decoder:
 
     def _token_scores(self, source: Source) -> Floats:
         """Return the scores of the labels of tokens: [N, Yp]."""
+        if isinstance(source, ScoredTokens):
+            return source.scores.copy()
         if isinstance(source, Observations):
             found = self._unigram.find(source.unigram_hashes)
             scores = self._unigram.score(found, self.padded)
@@ -301,19 +339,23 @@ class Decoder:
                 none = np.zeros((1, self.n_labels + 1, self.padded))
                 self._constant = None, self._finish(none, prune=True, keep=True)
             return self._constant[1]
-        features = source.templates.constant_pairs if isinstance(source, Readings) else None
-        if not isinstance(source, Readings) or features is None:
+        features, has_start = None, True
+        if isinstance(source, Readings):
+            features, has_start = source.templates.constant_pairs, source.templates.start_label
+        elif isinstance(source, ScoredTokens) and source.pairs.ndim == 1:
+            features = source.pairs
+        if features is None:
             return None
-        templates, constant = source.templates, self._constant
-        if constant is None or constant[0] is not templates:
+        constant = self._constant
+        if constant is None or constant[0] is not features:
             from .rows import dense_rows
 
             shape = 1, self.n_labels + 1, self.padded
             _, weights = dense_rows(self._pair_weights, features, self.padded, shape[1] * shape[2])
             pairs = weights.sum(axis=0).reshape(shape)
-            if not templates.start_label:
+            if not has_start:
                 pairs[:, self.n_labels] = 0.0
-            constant = self._constant = templates, self._finish(pairs, prune=True, keep=True)
+            constant = self._constant = features, self._finish(pairs, prune=True, keep=True)
         return constant[1]
 
     def _finish(self, pairs: Floats, prune: bool, keep: bool) -> PairScores:
@@ -332,7 +374,7 @@ def check_n(n: object) -> None:
 
 def best_labels(chains: Chains, labels: Ints) -> None:
     """Find the most probable labels of chains, whose scores are overwritten. labels: [N], out."""
-    from ..kernels.viterbi import viterbi
+    from .probabilities import viterbi
 
     best = np.empty(chains.scores.shape[1])
     viterbi(chains.scored, chains.slack, chains.search, best, labels)

@@ -4,6 +4,7 @@ Imports numba. log Z, alpha and beta are sums over the valid and permitted paths
 """
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,15 @@ from ..kernels.log_space import (
     score_paths,
     score_spans,
 )
-from ..kernels.viterbi import find_paths, viterbi
+from ..kernels.numba_support import bound
+from ..kernels.viterbi import find_paths
+from ..kernels.viterbi import viterbi as best_paths
 from .chains import Chains, Floats, Ints, SpanEvents
+
+# The arrays of chains have the same types in each call.
+_forward, _backward = bound(run_forward), bound(run_backward)
+_score = bound(score_paths)
+viterbi = bound(best_paths)
 
 
 def run(chains: Chains) -> Forward:
@@ -30,7 +38,7 @@ def run(chains: Chains) -> Forward:
     exponentiate_pairs(chains.n_labels, chains.pairs, psi, shift)
     alpha, scale = np.empty_like(chains.scores), np.empty(len(chains.scores))
     forward = Forward(psi, shift, alpha, scale, np.empty(len(chains.offsets) - 1))
-    run_forward(chains.scored, forward, np.empty((3, padded)))
+    _forward(chains.scored, forward, np.empty((3, padded)))
     return forward
 
 
@@ -38,14 +46,42 @@ def run_back(chains: Chains, forward: Forward) -> Backward:
     """Run the backward recursion."""
     backward = Backward(np.empty_like(chains.scores), np.empty(len(chains.scores)))
     space = np.empty((3, chains.scores.shape[1]))
-    run_backward(chains.scored, forward, backward, space)
+    _backward(chains.scored, forward, backward, space)
     return backward
 
 
-def marginals(chains: Chains, found: Floats) -> None:
-    """Compute p(y_t = y | x). found: [N, Y], out."""
-    forward = run(chains)
-    find_marginals(forward.alpha, run_back(chains, forward).beta, found)
+class Posterior:
+    """The distribution of the label sequences of chains; all answers share one recursion."""
+
+    def __init__(self, chains: Chains) -> None:
+        self._chains = chains
+
+    def __len__(self) -> int:
+        return len(self._chains.scores)
+
+    @cached_property
+    def _forward(self) -> Forward:
+        return run(self._chains)
+
+    def best(self) -> Ints:
+        """Return the labels of the most probable path of each sequence: [N]."""
+        chains, labels = self._chains, np.empty(len(self._chains.scores), np.int32)
+        scored = chains.scored._replace(scores=chains.scores.copy())
+        viterbi(scored, chains.slack, chains.search, np.empty(chains.scores.shape[1]), labels)
+        return labels
+
+    def marginals(self) -> Floats:
+        """Compute p(y_t = y | x): [N, Y]."""
+        found = np.empty((len(self._chains.scores), self._chains.n_labels))
+        find_marginals(self._forward.alpha, run_back(self._chains, self._forward).beta, found)
+        return found
+
+    def log_probabilities(self, labels: NDArray[np.int32]) -> Floats:
+        """Compute log p(y | x) of one path of each sequence. labels: [N]. RETURNS: [S]."""
+        scores = np.empty(len(self._chains.offsets) - 1)
+        _score(self._chains.scored, np.ascontiguousarray(labels, dtype=np.int32), scores)
+        found: Floats = np.minimum(scores - self._forward.log_z, 0.0)
+        return found
 
 
 def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
@@ -81,14 +117,6 @@ def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
             kept = find_paths(begin, end, chains.scored, chains.search.favourite, labels, totals)
             labels, totals = labels[:kept], totals[:kept] - log_sum
         found.append((labels, np.minimum(totals, 0.0)))
-    return found
-
-
-def log_probabilities(chains: Chains, labels: NDArray[np.int32]) -> Floats:
-    """Compute log p(y | x) of one path of each sequence. labels: [N]. RETURNS: [S]."""
-    scores = np.empty(len(chains.offsets) - 1)
-    score_paths(chains.scored, np.ascontiguousarray(labels, dtype=np.int32), scores)
-    found: Floats = np.minimum(scores - run(chains).log_z, 0.0)
     return found
 
 

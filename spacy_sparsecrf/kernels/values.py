@@ -9,7 +9,7 @@ tokens.
 import numpy as np
 
 from .expectations import variance
-from .layout import Flags, Floats, Ints, Values
+from .layout import Csr, Flags, Floats, Ints, Values
 from .numba_support import inlined, kernel
 from .small import fill
 from .vectors import multiply_add
@@ -139,3 +139,34 @@ def value_supports(values: Floats, rows: Ints, numbers: Ints, found: Flags) -> N
         x, row = values[rows[t]], found[numbers[t]]
         for v in range(len(x)):
             row[v] |= x[v] != 0.0
+
+
+@kernel
+def score_numbered(
+    sizes: Ints,
+    numbers: Ints,
+    places: Ints,
+    values: Floats,
+    blocks: Csr,
+    weights: Floats,
+    scores: Floats,
+) -> None:
+    """Score tokens from features by number: scores[t, y] = sum_k x_k mu[number_k, y].
+
+    sizes: [N] int64, features of a token; numbers: [M] int64, in the order of tokens, a feature
+    without weights is <= 0; places: [R] int64, ascending, features whose x is not 1; values: [R]
+    float32, x; blocks: the labels of a number's weights, of which weights has the values [K]
+    float64; scores: [N, Yp], out.
+    """
+    m, r = 0, 0
+    for t in range(len(sizes)):
+        fill(scores[t], 0, scores.shape[1], 0.0)
+        for _ in range(sizes[t]):
+            n = max(numbers[m], 0)
+            x = 1.0
+            if r < len(places) and places[r] == m:
+                x = np.float64(values[r])
+                r += 1
+            for k in range(blocks.indptr[n], blocks.indptr[n + 1]):
+                scores[t, blocks.indices[k]] += x * weights[k]
+            m += 1

@@ -9,7 +9,7 @@ import pytest
 from spacy_sparsecrf.decoding import decoder as decoding
 from spacy_sparsecrf.decoding.chains import SpanEvents
 from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.decoding.probabilities import marginals
+from spacy_sparsecrf.decoding.probabilities import Posterior
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from .decoding_reference import KINDS, make_case, n_illegal, random_mask, random_permitted
@@ -178,8 +178,7 @@ def test_what_is_hopeless_early_may_win_late():
     chains.scores[:, 0], chains.scores[:, 1] = 0.0, gain
     chains.pairs[:, 0, 0] += 3.0
     chains.pairs[:, 1, 1] += 3.0
-    found = np.empty((40, 2))
-    marginals(chains, found)
+    found = Posterior(chains).marginals()
     np.testing.assert_allclose(found[:, 1], 1.0 / (1.0 + np.exp(-1.5)), rtol=1e-10)
 
 

@@ -21,6 +21,7 @@ _UNKNOWN = 0  # the number of an unknown attribute
 SEPARATOR = ":"
 _MOST_KEPT = 1 << 22  # largest number of entries cached in a vocabulary that does not grow
 _SIMPLE = (str, bytes, Real, np.bool_)
+_NUMBERS = (float, int)
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -37,20 +38,48 @@ class Attributes(NamedTuple):
     values: NDArray[np.float64]
 
 
+class Numbered(NamedTuple):
+    """Attributes of the N tokens of sequences, as they are read.
+
+    ends: the end of each sequence, in tokens, after a 0; sizes: number of attributes of each token;
+    numbers: of attributes, 0 for unknown ones; values: finite, by position in `numbers`. Without a
+    value, it is 1, and 0 if the number is negative.
+    """
+
+    ends: list[int]
+    sizes: list[int]
+    numbers: list[int]
+    values: dict[int, float]
+
+
 class Vocabulary(dict[Any, int]):
-    """Numbers of attributes, from 1, by text and by (key, value) pair of a dict.
+    """Numbers of attributes, from 1, by (key, value) pair of a dict, and by text.
 
     A looked-up pair is converted to text once and then cached. A pair with the value 0 has the
     negative number of its attribute; an unknown attribute has 0. Pairs with other numbers or
-    nested features raise TypeError.
+    nested features raise TypeError. Nested dicts have vocabularies of their own, see `inner`.
+    is_flat: whether all dicts so far had only pairs that can be looked up.
 
-    texts: known attributes with their numbers; None: empty, new attributes get the next numbers.
+    known: attributes with their numbers; None: empty, new attributes get the next numbers.
+    texts: the attributes that are new, in the order of their numbers.
     """
 
-    def __init__(self, texts: Mapping[str, int] | None = None) -> None:
-        super().__init__(texts or {})
-        self._grows = texts is None
-        self.texts: list[str] = []
+    def __init__(self, known: Mapping[str, int] | None = None) -> None:
+        super().__init__()
+        self._grows, self.is_flat = known is None, True
+        self._known, self.texts, self._prefix = dict(known or {}), list[str](), ""
+        self._inner, self._left = dict[str, Vocabulary](), [_MOST_KEPT]
+
+    def inner(self, key: Any) -> "Vocabulary":
+        """Return the vocabulary of the dicts that are values of a key, cached like a pair."""
+        found = self._inner.get(key)
+        if found is None:
+            found = Vocabulary()
+            vars(found).update(vars(self), _prefix=f"{self._prefix}{_text(key)}{SEPARATOR}")
+            found._inner = {}
+            if self._keeps():
+                self._inner[key] = found
+        return found
 
     def __missing__(self, item: Any) -> int:
         key, value = (item, True) if isinstance(item, str) else item
@@ -59,39 +88,55 @@ class Vocabulary(dict[Any, int]):
         [(text, sign)] = _valued(_text(key), value)
         if sign not in (0.0, 1.0):
             raise TypeError
-        number = self.get(text, _UNKNOWN)
+        text = self._prefix + text
+        number = self._known.get(text, _UNKNOWN)
         if self._grows and not number:
             self.texts.append(text)
-            number = self[text] = len(self.texts)
+            number = self._known[text] = len(self.texts)
         number *= 1 if sign else -1
-        if self._grows or len(self) < _MOST_KEPT:
+        if self._keeps():
             self[item] = number
         return number
 
+    def _keeps(self) -> bool:
+        """Count an entry of the cache; return whether it is kept."""
+        self._left[0] -= 1
+        return self._grows or self._left[0] >= 0
 
-def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 0) -> Attributes:
-    """Read the features of sequences of tokens.
 
-    first: index of the first sequence, for messages.
-    RAISES: SparseCRFError with the first token whose features are invalid.
-    """
-    ends, sizes, numbers, values = [0], list[int](), list[int](), dict[int, float]()
-    for s, sequence in enumerate(sequences, start=first):
-        for token in as_tokens(sequence, f"X[{s}]"):
-            begin = len(numbers)
-            try:
-                _read_token(token, vocabulary, numbers, values)
-            except (TypeError, ValueError) as error:
-                place = f"X[{s}][{len(sizes) - ends[-1]}]"
-                raise SparseCRFError(Errors.SC801.format(place=place, reason=error)) from None
-            sizes.append(len(numbers) - begin)
-        ends.append(len(sizes))
+def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary) -> Attributes:
+    """Read the features of sequences of tokens. RAISES: as `read_numbers`."""
+    ends, sizes, numbers, values = read_numbers(sequences, vocabulary)
     found = np.array(numbers, np.int64)
     of_tokens = np.where(found < 0, 0.0, 1.0)
     of_tokens[[*values]] = [*values.values()]
     known = np.flatnonzero(found)
     tokens = np.repeat(np.arange(len(sizes)), sizes)
     return Attributes(np.array(ends), tokens[known], np.abs(found[known]), of_tokens[known])
+
+
+def read_numbers(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 0) -> Numbered:
+    """Read the features of sequences of tokens.
+
+    first: index of the first sequence, for messages.
+    RAISES: SparseCRFError with the first token whose features are invalid.
+    """
+    found = ends, sizes, numbers, values = Numbered([0], [], [], {})
+    for s, sequence in enumerate(sequences, start=first):
+        tokens = sequence if type(sequence) is list else as_tokens(sequence, f"X[{s}]")
+        for token in tokens:
+            begin = len(numbers)
+            try:
+                if type(token) is dict:
+                    _read_dict(token, vocabulary, numbers, values)
+                else:
+                    _read_features(token, vocabulary, numbers, values)
+            except (TypeError, ValueError, RecursionError) as error:
+                place = f"X[{s}][{len(sizes) - ends[-1]}]"
+                raise SparseCRFError(Errors.SC801.format(place=place, reason=error)) from None
+            sizes.append(len(numbers) - begin)
+        ends.append(len(sizes))
+    return found
 
 
 def as_tokens(sequence: Any, place: str) -> Collection[Any]:
@@ -103,21 +148,41 @@ def as_tokens(sequence: Any, place: str) -> Collection[Any]:
     return sequence if isinstance(sequence, Collection) else [*sequence]
 
 
-def _read_token(
-    token: Any, vocabulary: Vocabulary, numbers: list[int], values: dict[int, float]
+def _read_dict(
+    features: dict[Any, Any], vocabulary: Vocabulary, numbers: list[int], values: dict[int, float]
 ) -> None:
-    """Append the numbers of a token's attributes; values: of attributes that are not 0 or 1.
+    """Append the numbers of a dict's attributes; see `Numbered`.
 
-    RAISES: TypeError or ValueError for an invalid feature.
+    RAISES: TypeError, ValueError or RecursionError for an invalid feature.
     """
-    begin = len(numbers)
-    if type(token) is dict:  # mostly plain, and then read without a Python loop
+    if vocabulary.is_flat:
+        begin = len(numbers)
         try:
-            numbers.extend(map(vocabulary.__getitem__, token.items()))
+            numbers.extend(map(vocabulary.__getitem__, features.items()))
+            return
         except TypeError:  # other features than strings and 0 and 1, and unhashable ones
             del numbers[begin:]
+            vocabulary.is_flat = False
+    for item in features.items():
+        key, value = item
+        kind = type(value)
+        # Abstract types are slow to test, and rare.
+        if kind is str or kind is bool:
+            numbers.append(vocabulary[item])
+        elif kind is dict:
+            _read_dict(value, vocabulary.inner(key), numbers, values)
+        elif kind in _NUMBERS and type(key) is str and -_LARGEST <= value <= _LARGEST:
+            if value != 1:
+                values[len(numbers)] = float(value)
+            numbers.append(vocabulary[key])
         else:
-            return
+            _read_features({key: value}, vocabulary, numbers, values)
+
+
+def _read_features(
+    token: Any, vocabulary: Vocabulary, numbers: list[int], values: dict[int, float]
+) -> None:
+    """Do `_read_dict` for features of any type."""
     for text, value in _features(token):
         if value != 1.0:
             values[len(numbers)] = value

@@ -101,10 +101,10 @@ def observe(attributes: Attributes, chosen: Mask, start_label: bool) -> Observat
     table = np.zeros((n_tokens, len(valued)), np.float32)
     np.add.at(table, (tokens[is_value], column), values[is_value].astype(np.float32))
     own = is_one & ~is_value
-    unigrams = _rows(tokens[own], numbers[own], n_tokens)
+    unigrams = rows_of(tokens[own], numbers[own], n_tokens)
     # A feature that is binary in the model may have other values in some sequences.
     own = is_one & chosen[numbers]
-    pairs = _rows(tokens[own], numbers[own], n_tokens)
+    pairs = rows_of(tokens[own], numbers[own], n_tokens)
     always = np.full((n_tokens, 1), ALWAYS, np.uint64)
     split, width = unigrams.shape[1], unigrams.shape[1] + 1 + pairs.shape[1]
     return Observations(
@@ -156,7 +156,7 @@ def _check_fits(n_tokens: int, n_values: int) -> None:
         raise SparseCRFError(Errors.SC808.format(**counts, **sizes))
 
 
-def _rows(tokens: Longs, numbers: Longs, n_tokens: int) -> NDArray[np.uint64]:
+def rows_of(tokens: Longs, numbers: Longs, n_tokens: int) -> NDArray[np.uint64]:
     """Return keys of features as rows [N, P], padded with 0; tokens: [M], ascending."""
     sizes = np.bincount(tokens, minlength=n_tokens)
     rows = np.zeros((n_tokens, sizes.max(initial=0)), np.uint64)

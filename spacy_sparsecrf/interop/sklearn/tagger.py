@@ -12,16 +12,17 @@ import srsly
 from numpy.typing import NDArray
 
 from ...atomic_write import write_files
-from ...corpus.encoded import MISSING, Observations
+from ...corpus.encoded import MISSING
 from ...errors import Errors, SparseCRFError
 from ...model.model import CRFModel, WeightTable
 from ...schema import reported_as
-from .attributes import Vocabulary, read_attributes
-from .encoding import ALWAYS, Mask, bigrams_of, observe
+from .attributes import Numbered, Vocabulary, read_numbers
+from .encoding import ALWAYS
 from .labels import check_lengths
 
 if TYPE_CHECKING:
-    from ...decoding.decoder import Decoder
+    from ...decoding.decoder import Decoder, ScoredTokens
+    from ...decoding.probabilities import Posterior
 
 _BLOCK = 256  # sequences per batch of prediction
 
@@ -53,7 +54,7 @@ class Tagger:
         self, model: CRFModel, attributes: Sequence[str], real: Sequence[str] = ()
     ) -> None:
         self.model, self.attributes, self.real = model, [*attributes], [*real]
-        self.set(())
+        self._marginals: list[list[float]] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the weights, without the decoder and the sequence that was set."""
@@ -85,31 +86,39 @@ class Tagger:
     # A sequence
 
     def set(self, xseq: Iterable[Any]) -> None:
-        """Set the sequence for the other methods."""
-        self._sequence = [*xseq]
-        self._marginals: list[dict[str, float]] = []
+        """Set the sequence for the other methods, and read its features."""
+        [scored] = self._scored([xseq])
+        self._set, self._marginals = self._decoder.posterior(scored), []
 
     def tag(self, xseq: Iterable[Any] | None = None) -> list[str]:
         """Return the most probable labels of a sequence; default: the sequence that was set."""
         if xseq is not None:
             self.set(xseq)
-        return self.predict([self._sequence])[0]
+        names = self.model.labels
+        return [names[y] for y in self._set.best().tolist()]
 
     def marginal(self, y: str, pos: int) -> float:
         """Compute p(y_pos = y | x) for the sequence that was set.
 
         RAISES: SparseCRFError for an unknown label or a position outside the sequence.
         """
-        if y not in self.model.labels or not -1 < pos < len(self._sequence):
-            place = "labels" if y not in self.model.labels else f"{len(self._sequence)} tokens"
+        number = self._ids.get(y)
+        if number is None or not -1 < pos < len(self._set):
+            place = "labels" if number is None else f"{len(self._set)} tokens"
             raise SparseCRFError(Errors.SC819.format(label=y, position=pos, place=place))
-        if not self._marginals:
-            self._marginals = self.predict_marginals([self._sequence])[0]
-        return self._marginals[pos][y]
+        self._marginals = self._marginals or self._set.marginals().tolist()
+        return self._marginals[pos][number]
 
     def probability(self, yseq: Sequence[str]) -> float:
-        """Compute p(y | x) for labels of the sequence that was set."""
-        return math.exp(self.log_probability(self._sequence, yseq))
+        """Compute p(y | x) for labels of the sequence that was set; 0 with unknown labels.
+
+        RAISES: SparseCRFError if x and y differ in length.
+        """
+        given = [self._ids.get(label, MISSING) for label in yseq]
+        check_lengths([len(self._set)], [given])
+        if MISSING in given:
+            return 0.0
+        return math.exp(self._set.log_probabilities(np.array(given, np.int32))[0])
 
     def labels(self) -> list[str]:
         """Return the labels."""
@@ -155,25 +164,24 @@ class Tagger:
         return [[dict(zip(names, row, strict=True)) for row in rows] for rows in found]
 
     def _decoded(
-        self, X: Iterable[Any], decode: Callable[[Observations], NDArray[Any]]
+        self, X: Iterable[Any], decode: "Callable[[ScoredTokens], NDArray[Any]]"
     ) -> Iterator[list[Any]]:
         """Yield what a method of the decoder returns for the tokens of each sequence."""
-        for observations in self._observe(X):
-            found = decode(observations).tolist()
-            yield from (found[a:b] for a, b in pairwise(observations.offsets.tolist()))
+        for scored in self._scored(X):
+            found = decode(scored).tolist()
+            yield from (found[a:b] for a, b in pairwise(scored.offsets.tolist()))
 
     def log_probability(self, xseq: Iterable[Any], yseq: Sequence[str]) -> float:
         """Compute log p(y | x) of a sequence; -inf with unknown labels.
 
         RAISES: SparseCRFError if x and y differ in length.
         """
-        ids = {label: number for number, label in enumerate(self.model.labels)}
-        given = np.array([ids.get(label, MISSING) for label in yseq], np.int32)
-        [observations] = self._observe([xseq])
-        check_lengths([observations.n_tokens], [given])
+        given = np.array([self._ids.get(label, MISSING) for label in yseq], np.int32)
+        [scored] = self._scored([xseq])
+        check_lengths([scored.n_tokens], [given])
         if (given == MISSING).any():
             return -math.inf
-        return float(self._decoder.log_probability(observations, given)[0])
+        return float(self._decoder.log_probability(scored, given)[0])
 
     @cached_property
     def _decoder(self) -> "Decoder":
@@ -182,17 +190,31 @@ class Tagger:
         return Decoder(self.model)
 
     @cached_property
-    def _reading(self) -> tuple[Vocabulary, Mask]:
-        known = {text: number for number, text in enumerate(self.attributes, start=1)}
-        return Vocabulary(known), bigrams_of(self.model, len(known))
+    def _ids(self) -> dict[str, int]:
+        """The numbers of the labels."""
+        return {label: number for number, label in enumerate(self.model.labels)}
 
-    def _observe(self, X: Iterable[Any]) -> Iterator[Observations]:
-        """Read sequences in batches."""
-        vocabulary, chosen = self._reading
+    @cached_property
+    def _set(self) -> "Posterior":
+        """The sequence that was set; at first one without tokens."""
+        self.set(())
+        return self._set
+
+    @cached_property
+    def _scorer(self) -> "Callable[[Numbered], ScoredTokens]":
+        from .scoring import Scorer  # imports numba
+
+        return Scorer(self.model, len(self.attributes))
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return Vocabulary({text: number for number, text in enumerate(self.attributes, start=1)})
+
+    def _scored(self, X: Iterable[Any]) -> "Iterator[ScoredTokens]":
+        """Read and score sequences in batches."""
         todo, first = iter(X), 0
         while block := [*islice(todo, _BLOCK)]:
-            # Without a start label in training, its pairs have no weights.
-            yield observe(read_attributes(block, vocabulary, first), chosen, start_label=True)
+            yield self._scorer(read_numbers(block, self._vocabulary, first))
             first += len(block)
 
 

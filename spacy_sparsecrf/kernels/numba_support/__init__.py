@@ -94,6 +94,22 @@ def bind(kernel: Function, *arguments: Any) -> Function:
     return code
 
 
+def bound(kernel: Function) -> Function:
+    """Return a kernel that is bound to the types of its first arguments; see `bind`.
+
+    numba takes longer to find the code for named tuples of arrays than to label a short text.
+    """
+    code: Any = None
+
+    def call(*arguments: Any) -> Any:
+        nonlocal code
+        if code is None:
+            code = bind(kernel, *arguments)
+        return code(*arguments)
+
+    return call  # type: ignore[return-value]
+
+
 def is_compiled(kernel: Any) -> bool:
     """Return whether a kernel was compiled in this process or is in the cache, for any types."""
     return _is_python(kernel) or bool(kernel.signatures or (kernel.cache and kernel.cache.has_code))

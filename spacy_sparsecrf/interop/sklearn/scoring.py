@@ -1,0 +1,51 @@
+"""Scores of tokens from the numbers of their attributes. Imports numba."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...decoding.decoder import ScoredTokens
+from ...kernels.layout import Csr
+from ...kernels.numba_support import bound
+from ...kernels.values import score_numbered
+from ...model.model import CRFModel
+from .attributes import Longs, Numbered
+from .encoding import ALWAYS, bigrams_of, rows_of
+
+_score = bound(score_numbered)
+_PAIRS = np.array([ALWAYS], np.uint64)
+_NO_VALUES = np.empty(0, np.float32)
+Floats = NDArray[np.float32]
+
+
+class Scorer:
+    """Scores tokens by a model with the keys of `encoding`. n_attributes: in its keys."""
+
+    def __init__(self, model: CRFModel, n_attributes: int) -> None:
+        table, keys = model.unigram, np.arange(n_attributes + 2, dtype=np.uint64) + ALWAYS
+        ends = table.indptr[table.keys.searchsorted(keys)]
+        self._blocks = Csr(ends, table.labels.astype(np.int32))
+        self._weights = table.values.astype(np.float64)
+        self._padded = -(-model.n_outcomes // 8) * 8
+        self._chosen = bigrams_of(model, n_attributes)
+        self._has_pairs = bool(self._chosen.any())
+
+    def __call__(self, read: Numbered) -> ScoredTokens:
+        """Score the tokens of sequences."""
+        sizes, numbers = np.array(read.sizes, np.int64), np.array(read.numbers, np.int64)
+        places, values = np.array([*read.values], np.int64), _NO_VALUES
+        if read.values:
+            values = np.array([*read.values.values()], np.float32)
+        scores = np.empty((len(sizes), self._padded))
+        _score(sizes, numbers, places, values, self._blocks, self._weights, scores)
+        pairs = self._pairs(sizes, numbers, places, values) if self._has_pairs else _PAIRS
+        return ScoredTokens(np.array(read.ends), scores, pairs)
+
+    def _pairs(
+        self, sizes: Longs, numbers: Longs, places: Longs, values: Floats
+    ) -> NDArray[np.uint64]:
+        """Return the features of tokens that are conjoined with pairs of labels."""
+        own = self._chosen[np.maximum(numbers, 0)]
+        own[places[values != 1.0]] = False
+        tokens = np.repeat(np.arange(len(sizes)), sizes)
+        rows = rows_of(tokens[own], numbers[own], len(sizes))
+        return np.concatenate((np.full((len(sizes), 1), ALWAYS, np.uint64), rows), axis=1)
