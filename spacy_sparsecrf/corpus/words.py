@@ -1,13 +1,15 @@
-"""Words and blanks: which tokens take part in sequences.
+"""Words and blanks: which tokens take part in sequences; and the values that users set at tokens.
 
 Tokens of white space, or of characters without width, are blanks: no part of a sequence, so that
 texts with other blanks have the same features, labels and probabilities.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.tokens import Doc, Token
 
 MOST_BREAKS = 2  # line breaks that are counted; no span crosses so many
 _RANGES = (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x2064), (0x2066, 0x206F)
@@ -24,3 +26,15 @@ def count_lines(blanks: str) -> int:
 def words_of(texts: Iterable[str]) -> NDArray[np.int64]:
     """Return the positions of the tokens that are words: [N]. texts: of all tokens."""
     return np.flatnonzero([bool(text.translate(UNSEEN).strip()) for text in texts])
+
+
+def extension_values(doc: Doc, name: str) -> list[Any]:
+    """Return `token._.NAME` of each token, mostly from spaCy's storage, the dict `doc.user_data`.
+
+    `token._.get` takes many times as long as labelling.
+    """
+    default, method, getter, _ = Token.get_extension(name)
+    kept: dict[Any, Any] = doc.user_data
+    if method is not None or getter is not None:
+        return [token._.get(name) for token in doc]
+    return [kept.get(("._.", name, token.idx, None), default) for token in doc]

@@ -8,7 +8,7 @@ their N tokens, 0 = missing. Numbers (vectors and extension attributes) can be r
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from statistics import NormalDist
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ from thinc.util import to_numpy
 
 from ..corpus.numbering import Longs
 from ..corpus.readings import Division
+from ..corpus.words import extension_values
 from ..errors import Errors, SparseCRFError
 from .attributes import EXTENSION, PHRASE, SPAN, STACKED, VECTOR, Value
 from .parsing import Read
@@ -140,7 +141,7 @@ def _extension(name: str, docs: Sequence[Doc]) -> Iterator[tuple[Token, Any]]:
     """Return tokens and their values of an attribute. RAISES: SparseCRFError if not registered."""
     if not Token.has_extension(name):
         raise SparseCRFError(Errors.SC120.format(name=name))
-    return ((token, token._.get(name)) for doc in docs for token in doc)
+    return chain.from_iterable(zip(doc, extension_values(doc, name), strict=True) for doc in docs)
 
 
 def read_extension(name: str, docs: Sequence[Doc]) -> Values:
@@ -318,7 +319,7 @@ def texts_of(read: Read, docs: Sequence[Doc]) -> Mapping[int, str]:
     RETURNS: the texts by their numbers, see `number_of`; "" for 0.
     """
     if read.name == EXTENSION:
-        values = {token._.get(read.argument) for doc in docs for token in doc}
+        values = {value for doc in docs for value in extension_values(doc, read.argument)}
         texts = {number_of(value): text_of(value) for value in values if value is not None}
     else:
         spans = (span for doc in docs for span in doc.spans.get(read.argument, ()))

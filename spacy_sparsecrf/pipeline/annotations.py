@@ -17,6 +17,7 @@ import numpy as np
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
+from ..corpus.words import extension_values
 from ..errors import Errors, SparseCRFError
 from ..targets.base import have_same_tokens
 
@@ -128,7 +129,7 @@ def _copy_extension(example: Example, name: str, same: bool) -> None:
     default, method, getter, _ = Token.get_extension(name)
     if method is not None or getter is not None:
         return
-    values = [token._.get(name) for token in example.reference]
+    values = extension_values(example.reference, name)
     for token in example.predicted:
         at = [token.i] if same else example.alignment.x2y[token.i].tolist()
         found = [values[i] for i in at]

@@ -114,7 +114,8 @@ class Entities(SpanTarget):
                 is_kept &= ~np.isin(present[:, 1], [0, *string_ids((*sorted(self.types),))])
             values[is_kept] = present[is_kept]
         is_free, ids = np.empty(len(spans), np.bool_), string_ids(spans.names)
-        _kernel()(spans.starts, spans.ends, spans.types, ids, values, is_free)
+        if len(spans):
+            _kernel()(spans.starts, spans.ends, spans.types, ids, values, is_free)
         used, vocab = {*spans.types.tolist()}, None
         for doc, last in zip(docs, ends.tolist(), strict=True):
             if doc.vocab is not vocab:

@@ -110,7 +110,8 @@ class Scheme:
         """
         of, size = _as_arrays(tuple(labels)), len(label_ids)
         found = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
-        n = _kernel()(label_ids, ends, of.types, of.is_open, of.continues, *found)
+        arguments = label_ids, ends, of.types, of.is_open, of.continues
+        n = _kernel()(*arguments, *found) if size else 0
         starts, stops, types = found
         return LabelledSpans(starts[:n], stops[:n], types[:n], of.names)
 

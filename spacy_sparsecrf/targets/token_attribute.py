@@ -13,6 +13,7 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
+from ..corpus.words import extension_values
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
 from .base import Docs, Ids, Labels, Mask, Not, Scores, Target, have_same_tokens, joined, string_ids
@@ -190,8 +191,9 @@ class TokenExtension(TokenTarget):
 
         RAISES: SparseCRFError for a value that is not a string.
         """
-        present = self._present(example.reference)
-        values = [self._checked(*each) for each in zip(example.reference, present, strict=True)]
+        gold = example.reference
+        present = zip(gold, extension_values(gold, self.name), strict=True)
+        values = [self._checked(*each) for each in present]
         if have_same_tokens(example):
             return values
         aligned = (example.alignment.x2y[i] for i in range(len(example.predicted)))
@@ -225,17 +227,7 @@ class TokenExtension(TokenTarget):
     def _set(self, doc: Doc) -> list[Any]:
         """Return the current values of tokens; None for the default, which nobody has set."""
         default = Token.get_extension(self.name)[0]
-        return [None if value == default else value for value in self._present(doc)]
-
-    def _present(self, doc: Doc) -> list[Any]:
-        """Return the current values of tokens."""
-        default, _, getter, _ = Token.get_extension(self.name)
-        if getter is not None:
-            return [token._.get(self.name) for token in doc]
-        if not doc.user_data:
-            return [default] * len(doc)
-        kept: dict[Any, Any] = doc.user_data
-        return [kept.get(("._.", self.name, token.idx, None), default) for token in doc]
+        return [None if value == default else value for value in extension_values(doc, self.name)]
 
     def _checked(self, token: Token, value: Any) -> str | None:
         if value is None or isinstance(value, str):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 FURTHEST_CRFPP = 8  # largest offset in a template of CRF++
 _NUMBER_TEXTS = {SPACY: {0: "0", 1: "1"}, ENT_IOB: {0: "", 1: "1", 2: "2", 3: "3"}}
 """Texts of annotations whose values are numbers; ENT_IOB 0 means missing."""
+_MOST_VIEWS = 1 << 20  # values of a column whose views are kept
 
 
 class PatternCellNames(CellNames):
@@ -108,6 +109,7 @@ class PatternFeaturizer(PlanFeaturizer):
         self.path = path
         self.text = text
         self.columns = tuple(columns)
+        self._views: dict[int, dict[int, list[Value]]] = {}
         self.learnt: dict[str, Any] = {}
         """The data to save with a trained pipeline as JSON: the text of the patterns."""
 
@@ -177,7 +179,7 @@ class PatternFeaturizer(PlanFeaturizer):
             raise MissingExtraError(Errors.SC156.format(source=source)) from error
         self.parsed, self.plan = self.patterns.patterns, self.patterns.plan
         self.learnt = {"patterns": text}
-        self._table = None
+        self._table, self._views = None, {}
 
     def _word_readers(self, like_num: "Reader") -> list["Reader"]:
         """Return the readers of word attributes, with the views of the patterns."""
@@ -186,15 +188,19 @@ class PatternFeaturizer(PlanFeaturizer):
         return [Shown(*both) for both in zip(readers, self.patterns.words, strict=True)]
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
-        """Add the views of annotations, computed once for each distinct value."""
+        """Add the views of annotations, computed once for each value."""
         readings = super()._read(docs, sequences)
         columns = [readings.annotations]
         for at, seen in self.patterns.seen.items():
-            distinct, own = np.unique(readings.annotations[:, at], return_inverse=True)
-            strings = self._strings(at, docs)
-            texts = [strings[number] for number in distinct.tolist()]
-            shown = [[Shown(str, see)(text) for see in seen] for text in texts]
-            columns.append(np.array(shown, np.uint64)[own])
+            numbers = readings.annotations[:, at].tolist()
+            known = self._views.setdefault(at, {})
+            if not known.keys() >= {*numbers}:
+                if len(known) > _MOST_VIEWS:
+                    known = self._views[at] = {}
+                strings = self._strings(at, docs)
+                for number in {*numbers} - known.keys():
+                    known[number] = [Shown(str, see)(strings[number]) for see in seen]
+            columns.append(np.array([known[number] for number in numbers], np.uint64))
         return readings._replace(annotations=np.concatenate(columns, axis=1))
 
     def _strings(self, at: int, docs: Sequence[Doc]) -> StringStore | Mapping[int, str]:
