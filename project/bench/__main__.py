@@ -10,13 +10,14 @@ import typer
 from measure.data import Data
 from measure.results import Quick
 
-from . import cluster, decode, gradient, whole
+from . import cluster, decode, gradient, single, whole
 from .record import Options
 
 COMMANDS = {
     "gradient": gradient.measure,
     "whole": whole.measure,
     "decode": decode.measure,
+    "single": single.measure,
     "workers": cluster.measure_workers,
     "driver": cluster.measure_driver,
 }

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from measure.report import Records, Report, Sections, rows_of
 from measure.results import Row
 
-from . import decode, whole
+from . import decode, single, whole
 from .record import compared
 
 SECTIONS = {
     "gradient": ("One gradient", compared, 1),
     "whole": ("Whole runs", whole.tables, 2),
     "decode": ("From Doc to labels", decode.tables, 2),
+    "single": ("One short text", single.tables, 1),
 }
 
 

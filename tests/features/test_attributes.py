@@ -14,12 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span, Token
+from spacy.tokens.underscore import Underscore
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.attributes import CLUSTER, NAMES, STACKED, VALUE, WORD_LABELS
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
+from spacy_sparsecrf.interop.patterns.featurizer import WapitiPatterns
 from spacy_sparsecrf.model.names import ALWAYS
 
 from ..model.names_cases import names_of
@@ -168,6 +170,25 @@ def test_negative_numbers_and_extensions_that_are_others_each_time():
     record = NameRecord(Featurizer(["u:_.fleeting[0]", "u:orth[0]"]))
     hashes = record([Doc(ENGLISH, words=["a"])]).hashes
     assert [*record.names(hashes[0]).values()] == ["orth[0]=a"]  # the other has no name
+
+
+@pytest.mark.parametrize("pattern", [False, True], ids=["template", "pattern"])
+def test_values_of_extensions_are_read_from_the_doc(pattern, monkeypatch):
+    """`token._` takes many times as long as labelling; and reading must not store a default."""
+    Token.set_extension("listed", default=[])
+    columns = {"text": "u:%x[0,0]/%x[0,1]", "columns": ["_.golden", "_.named"]}
+    templates = ["u:_.golden[0]|_.named[0]", "u:_.twice[0]"]
+    features = WapitiPatterns(**columns) if pattern else Featurizer(templates)
+    doc = Doc(ENGLISH, words=["a", "b", "c"])
+    doc[0]._.golden, doc[1]._.golden, doc[1]._.named = "k", "m", "n"
+    expected, before = features([doc]).hashes, dict(doc.user_data)
+    own, calls = Underscore.get, []
+    monkeypatch.setattr(Underscore, "get", lambda self, name: calls.append(name) or own(self, name))
+    assert (features([doc]).hashes == expected).all() and doc.user_data == before
+    assert calls == ([] if pattern else ["twice"] * 3)
+    with pytest.raises(SparseCRFError, match=r"SC121.*token\._\.listed, which is a list"):
+        Featurizer(["u:_.listed[0]"])([doc])
+    assert doc.user_data == before
 
 
 def test_a_pipeline_has_names_for_all_of_its_features(corpus):
