@@ -327,6 +327,18 @@ class Values(NamedTuple):
     columns: Ints
 
 
+class SpanLabels(NamedTuple):
+    """What labels say of spans.
+
+    types: [Y] int64, type of a label, -1 outside of spans; is_open, continues: [Y] bool, whether a
+    span may go on behind a label, and with it.
+    """
+
+    types: Ints
+    is_open: Flags
+    continues: Flags
+
+
 class Scored(NamedTuple):
     """Sequences whose path y has the score sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
 

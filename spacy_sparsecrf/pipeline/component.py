@@ -89,8 +89,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     @property
     def setup(self) -> Setup:
         """The parts and settings of the component, without learnt values."""
-        parts = self.name, self.features, self.target, self.solver, self.settings
-        return Setup(*parts, self.engine)
+        features, target, solver = self.features, self.target, self.solver
+        return Setup(self.name, features, target, solver, self.settings, self.engine)
 
     # Training
 

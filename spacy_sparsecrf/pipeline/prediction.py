@@ -133,7 +133,7 @@ class Reader(NotCopied):
         """
         setup = self.setup
         read, division = read_docs(setup, docs)
-        if isinstance(setup.features, PlanFeaturizer) and read and self.expected.shares:
+        if self.expected.shares and read and isinstance(setup.features, PlanFeaturizer):
             self.expected.check(setup.features.plan.watched, read)
         parts = [*self.decoder.completed(read)]
         permitted: Permitted = None

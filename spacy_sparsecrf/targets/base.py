@@ -144,7 +144,8 @@ def string_ids(strings: tuple[str, ...]) -> NDArray[np.uint64]:
 
 def ends_of(arrays: Iterable[object]) -> NDArray[np.int64]:
     """Return the end offsets of concatenated Docs, or of arrays of their tokens: [D] int64."""
-    return np.array([*accumulate(map(len, arrays))], np.int64)  # type: ignore[arg-type]
+    ends = accumulate(map(len, arrays))  # type: ignore[arg-type]
+    return np.fromiter(ends, np.int64)
 
 
 def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:

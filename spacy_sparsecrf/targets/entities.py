@@ -1,10 +1,8 @@
 """Named entities: `doc.ents`."""
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -22,15 +20,17 @@ from .base import (
     add_extension,
     ends_of,
     have_same_tokens,
+    joined,
     string_ids,
 )
-from .scheme import OUTSIDE, LabelledSpans
+from .scheme import OUTSIDE, span_kernels, types_of
 from .spans import Present, SpanTarget, trimmed
 
 # Values of ENT_IOB: unknown, inside an entity, outside of entities, first token of an entity. A
 # first token without an entity type is blocked: it must stay outside of entities.
 UNKNOWN, INSIDE, OUT, BEGIN = range(4)
 SCORE = "ents_score"  # the extension of entities for their probabilities
+_NONE = np.empty((4, 0), np.int64)
 _COLUMNS = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
 
 
@@ -102,45 +102,39 @@ class Entities(SpanTarget):
         """
         if not len(docs):
             return
-        spans, ends = self.spans(label_ids, labels), ends_of(docs)
+        (names, of), ends = types_of(tuple(labels)), ends_of(docs)
         values = np.zeros((ends[-1], len(_COLUMNS)), dtype=np.uint64)
         values[:, 0] = OUT
-        keeps = bool(self.types) or not overwrite
-        if keeps and any(doc.has_annotation(ENT_IOB) for doc in docs):
+        if (self.types or not overwrite) and [x for x in docs if x.has_annotation(ENT_IOB)]:
             arrays = [doc.to_array(_COLUMNS).reshape(-1, len(_COLUMNS)) for doc in docs]
             present = np.concatenate(arrays)
             is_kept = (present[:, 0] == BEGIN) | (present[:, 0] == INSIDE)
             if overwrite:  # only blocked tokens and entities of the learnt types
                 is_kept &= ~np.isin(present[:, 1], [0, *string_ids((*sorted(self.types),))])
             values[is_kept] = present[is_kept]
-        is_free, ids = np.empty(len(spans), np.bool_), string_ids(spans.names)
-        if len(spans):
-            _kernel()(spans.starts, spans.ends, spans.types, ids, values, is_free)
-        used, vocab = {*spans.types.tolist()}, None
+        given, spans, n = np.ascontiguousarray(joined(label_ids), np.int32), _NONE, 0
+        if len(given):
+            spans = np.empty((4, len(given)), np.int64)
+            n = span_kernels()[1](given, ends, of, string_ids(names), values, spans)
+        starts, _, types, is_free = spans[:, :n]
+        used, vocab = {*types.tolist()}, None
         for doc, last in zip(docs, ends.tolist(), strict=True):
             if doc.vocab is not vocab:
                 # It may have lost strings since the last call, at the end of a memory zone.
                 vocab = doc.vocab
                 for i in used:
-                    vocab.strings.add(spans.names[i])
+                    vocab.strings.add(names[i])
             doc.from_array(_COLUMNS, values[last - len(doc) : last])  # type: ignore[arg-type]
         if scores is not None:
-            self._write_scores(docs, spans.where(is_free), scores[is_free])
+            found = zip(starts.tolist(), scores.tolist(), is_free.tolist(), strict=True)
+            self._write_scores(docs, {start: score for start, score, is_new in found if is_new})
 
-    def _write_scores(self, docs: Docs, spans: LabelledSpans, scores: NDArray[np.float64]) -> None:
-        """Write the scores of spans, and 1 as the score of kept entities of the learnt types."""
+    def _write_scores(self, docs: Docs, known: Mapping[int, float]) -> None:
+        """Write the scores of entities by first token, and 1 for kept ones of the learnt types."""
         add_extension(Span, SCORE)
-        known, first = dict(zip(spans.starts.tolist(), scores.tolist(), strict=True)), 0
+        first = 0
         for doc in docs:
             for entity in doc.ents:
                 if self.has_type(entity.label_):
                     entity._.set(SCORE, known.get(first + entity.start, 1.0))
             first += len(doc)
-
-
-@cache
-def _kernel() -> Callable[..., None]:
-    """Import the kernel, with numba, at the first use."""
-    from ..kernels.spans import fill_entities
-
-    return fill_entities

@@ -5,14 +5,16 @@ a span of one token, and B-X, I-X, L-X are the first, the inner and the last tok
 span. In IOB2, B-X is the first token of a span and I-X is any other token.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
+from ..kernels.layout import SpanLabels
 
 OUTSIDE = "O"
 LETTERS = {"BILUO": "BILU", "IOB2": "BI"}
@@ -53,16 +55,6 @@ class LabelledSpans:
         return LabelledSpans(self.starts[chosen], self.ends[chosen], self.types[chosen], self.names)
 
 
-@dataclass(frozen=True)
-class _Arrays:
-    """Labels as arrays. types: [Y] int64, positions in `names`, -1 for "O"; others: [Y] bool."""
-
-    names: tuple[str, ...]
-    types: NDArray[np.int64]
-    is_open: NDArray[np.bool_]
-    continues: NDArray[np.bool_]
-
-
 class Scheme:
     """A labelling scheme for spans.
 
@@ -87,7 +79,7 @@ class Scheme:
 
     def names_of(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Return the span types of labels, each once, in the order of the labels."""
-        return _as_arrays(tuple(labels)).names
+        return types_of(tuple(labels))[0]
 
     def labels_for(self, n_tokens: int, name: str) -> list[str]:
         """Return the labels of a span's tokens. n_tokens: length of the span; name: its type."""
@@ -108,19 +100,19 @@ class Scheme:
             only inside of spans; ends: [D] int64, end offsets of Docs, ascending, the last one is
             N; labels: [Y] labels of the scheme.
         """
-        of, size = _as_arrays(tuple(labels)), len(label_ids)
-        found = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
-        arguments = label_ids, ends, of.types, of.is_open, of.continues
-        n = _kernel()(*arguments, *found) if size else 0
-        starts, stops, types = found
-        return LabelledSpans(starts[:n], stops[:n], types[:n], of.names)
+        names, of = types_of(tuple(labels))
+        given, n = np.ascontiguousarray(label_ids, np.int32), 0
+        spans = np.empty((3, len(given)), np.int64)
+        if len(given):
+            n = span_kernels()[0](given, ends, of, spans)
+        return LabelledSpans(spans[0, :n], spans[1, :n], spans[2, :n], names)
 
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_]:
         """Return the valid transitions between labels: [Y + 1, Y + 1], see `Target.legal`."""
-        arrays = _as_arrays(tuple(labels))
+        _, of = types_of(tuple(labels))
         # The boundary of a sequence is outside of all spans.
-        types = np.append(arrays.types, -1)
-        is_open, continues = np.append(arrays.is_open, False), np.append(arrays.continues, False)
+        types = np.append(of.types, -1)
+        is_open, continues = np.append(of.is_open, False), np.append(of.continues, False)
         goes_on = is_open[:, None] & continues & (types[:, None] == types)
         must_go_on = is_open & (self.name == "BILUO")
         valid: NDArray[np.bool_] = goes_on | ~(continues | must_go_on[:, None])
@@ -128,20 +120,21 @@ class Scheme:
 
 
 @cache
-def _kernel() -> Callable[..., int]:
-    """Import the kernel, with numba, at the first use."""
-    from ..kernels.spans import find_spans
+def span_kernels() -> tuple[Any, Any]:
+    """Import the kernels of spans, with numba, only once; their arguments have the same types."""
+    from ..kernels.numba_support import bound
+    from ..kernels.spans import find_entities, find_spans
 
-    return find_spans
+    return bound(find_spans), bound(find_entities)
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _as_arrays(labels: tuple[str, ...]) -> _Arrays:
+def types_of(labels: tuple[str, ...]) -> tuple[tuple[str, ...], SpanLabels]:
+    """Return the span types of labels, each once, and what each label says of spans."""
     types = [label.partition("-")[2] for label in labels]
     names = tuple(dict.fromkeys(name for name in types if name))
     position = {"": -1, **{name: i for i, name in enumerate(names)}}
-    return _Arrays(
-        names,
+    return names, SpanLabels(
         np.array([position[name] for name in types], dtype=np.int64),
         np.array([label[0] in OPEN for label in labels], dtype=np.bool_),
         np.array([label[0] in CONTINUING for label in labels], dtype=np.bool_),
