@@ -115,8 +115,8 @@ class Tagger:
         RAISES: SparseCRFError if x and y differ in length.
         """
         given = [self._ids.get(label, MISSING) for label in yseq]
-        check_lengths([len(self._set)], [given])
-        if MISSING in given:
+        if MISSING in given or len(given) != len(self._set):
+            check_lengths([len(self._set)], [given])
             return 0.0
         return math.exp(self._set.log_probabilities(np.array(given, np.int32))[0])
 
