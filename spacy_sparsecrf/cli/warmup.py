@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Annotated, Any
 
+import numpy as np
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -15,6 +16,7 @@ from ..errors import SparseCRFWarning
 from ..features.defaults import DEFAULT_TEMPLATES
 from ..progress import Task, watch_compilation
 from ..registry import crf_solvers
+from ..targets.entities import Entities
 
 _OWLQN = "spacy_sparsecrf.OWLQN.v1"
 # Includes a bigram template, which needs additional kernels.
@@ -92,7 +94,18 @@ def _predict() -> None:
 
 
 def _call_all(pipe: Any, doc: Doc) -> None:
-    """Call all prediction methods of a component on a Doc."""
+    """Call all prediction methods of a component on a Doc, and those of targets of spans."""
+    target, labels, ids = Entities(), ["U-X", "O"], [np.zeros(len(doc), np.int32)]
+    target.spans(ids, labels)
+    target.write([doc], ids, labels, overwrite=True)
+    # Of the scikit-learn estimator, which may not be installed.
+    from ..kernels.layout import Csr
+    from ..kernels.values import score_numbered
+
+    one, none = np.ones(1, np.int64), np.zeros(0, np.int64)
+    blocks = Csr(np.zeros(3, np.int64), np.zeros(0, np.int32))
+    given = one, one, none, np.zeros(0, np.float32), blocks, np.zeros(0)
+    score_numbered(*given, np.zeros((1, 8)))
     pipe.marginals([doc])
     pipe.nbest(doc, 2)
     pipe.log_probability(doc, _TAGS)

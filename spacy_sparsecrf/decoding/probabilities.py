@@ -20,15 +20,15 @@ from ..kernels.log_space import (
     score_paths,
     score_spans,
 )
-from ..kernels.numba_support import bound
+from ..kernels.numba_support import Bound
 from ..kernels.viterbi import find_paths
 from ..kernels.viterbi import viterbi as best_paths
 from .chains import Chains, Floats, Ints, SpanEvents
 
 # The arrays of chains have the same types in each call.
-_forward, _backward = bound(run_forward), bound(run_backward)
-_score = bound(score_paths)
-viterbi = bound(best_paths)
+_forward, _backward = Bound(run_forward), Bound(run_backward)
+_score = Bound(score_paths)
+viterbi = Bound(best_paths)
 
 
 def run(chains: Chains) -> Forward:

@@ -25,7 +25,7 @@ from ..kernels.model_lookup import (
     build_rows,
     find_entries,
 )
-from ..kernels.numba_support import bound
+from ..kernels.numba_support import Bound
 from ..kernels.values import value_scores
 from ..model.model import WeightTable
 from .chains import Floats, Ints
@@ -36,7 +36,7 @@ Entries: TypeAlias = NDArray[np.uint64]
 ValueTable: TypeAlias = tuple[NDArray[np.int64], Floats]
 
 # The types of their arguments are the same in each call.
-score_words, sum_groups = bound(model_lookup.score_words), bound(model_lookup.sum_groups)
+score_words, sum_groups = Bound(model_lookup.score_words), Bound(model_lookup.sum_groups)
 
 MAX_BYTES = 2**26  # of cached sums
 MIN_ROWS = 1024  # minimum number of rows allocated for cached sums

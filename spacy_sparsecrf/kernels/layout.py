@@ -328,7 +328,7 @@ class Values(NamedTuple):
 
 
 class SpanLabels(NamedTuple):
-    """What labels say of spans.
+    """The types of spans that labels belong to, and how spans go on.
 
     types: [Y] int64, type of a label, -1 outside of spans; is_open, continues: [Y] bool, whether a
     span may go on behind a label, and with it.

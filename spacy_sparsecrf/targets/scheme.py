@@ -122,15 +122,15 @@ class Scheme:
 @cache
 def span_kernels() -> tuple[Any, Any]:
     """Import the kernels of spans, with numba, only once; their arguments have the same types."""
-    from ..kernels.numba_support import bound
+    from ..kernels.numba_support import Bound
     from ..kernels.spans import find_entities, find_spans
 
-    return bound(find_spans), bound(find_entities)
+    return Bound(find_spans), Bound(find_entities)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def types_of(labels: tuple[str, ...]) -> tuple[tuple[str, ...], SpanLabels]:
-    """Return the span types of labels, each once, and what each label says of spans."""
+    """Return the span types of labels, each once, and how labels continue spans."""
     types = [label.partition("-")[2] for label in labels]
     names = tuple(dict.fromkeys(name for name in types if name))
     position = {"": -1, **{name: i for i, name in enumerate(names)}}

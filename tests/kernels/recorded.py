@@ -18,12 +18,14 @@ from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.kernels import viterbi
 from spacy_sparsecrf.kernels.minibatch import SGD
+from spacy_sparsecrf.kernels.numba_support import Bound
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.examples import MinibatchDescent
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.targets.scheme import span_kernels
 
 from ..features.reference_values import random_value_problem
 from ..loss.layouts import LAYOUTS
@@ -67,8 +69,18 @@ def recording(check: Check) -> Iterator[None]:
         for name, value in list(vars(module).items())
         if id(value) in recorders
     ]
+    bounds = {
+        value: value.kernel
+        for title, module in list(sys.modules.items())
+        if title.startswith("spacy_sparsecrf")
+        for value in list(vars(module).values())
+        if isinstance(value, Bound)
+    }
     for module, name, value in patched:
         setattr(module, name, recorders[id(value)])
+    for value, kernel in bounds.items():
+        value.kernel, value.code = recorders[id(kernel)], None
+    span_kernels.cache_clear()
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", SparseCRFWarning)
@@ -76,6 +88,9 @@ def recording(check: Check) -> Iterator[None]:
     finally:
         for module, name, value in patched:
             setattr(module, name, value)
+        for value, kernel in bounds.items():
+            value.kernel, value.code = kernel, None
+        span_kernels.cache_clear()
 
 
 class Copies:

@@ -5,13 +5,13 @@ from numpy.typing import NDArray
 
 from ...decoding.decoder import ScoredTokens
 from ...kernels.layout import Csr
-from ...kernels.numba_support import bound
+from ...kernels.numba_support import Bound
 from ...kernels.values import score_numbered
 from ...model.model import CRFModel
 from .attributes import Longs, Numbered
 from .encoding import ALWAYS, bigrams_of, rows_of
 
-_score = bound(score_numbered)
+_score = Bound(score_numbered)
 _PAIRS = np.array([ALWAYS], np.uint64)
 _NO_VALUES = np.empty(0, np.float32)
 Floats = NDArray[np.float32]

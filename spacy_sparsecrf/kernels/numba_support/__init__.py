@@ -94,20 +94,21 @@ def bind(kernel: Function, *arguments: Any) -> Function:
     return code
 
 
-def bound(kernel: Function) -> Function:
-    """Return a kernel that is bound to the types of its first arguments; see `bind`.
+class Bound:
+    """A kernel that is bound to the types of its first arguments; see `bind`.
 
     numba takes longer to find the code for named tuples of arrays than to label a short text.
     """
-    code: Any = None
 
-    def call(*arguments: Any) -> Any:
-        nonlocal code
-        if code is None:
-            code = bind(kernel, *arguments)
-        return code(*arguments)
+    def __init__(self, kernel: Callable[..., Any]) -> None:
+        self.kernel = kernel
+        self.code: Callable[..., Any] | None = None
 
-    return call  # type: ignore[return-value]
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel."""
+        if self.code is None:
+            self.code = bind(self.kernel, *arguments)
+        return self.code(*arguments)
 
 
 def is_compiled(kernel: Any) -> bool:
