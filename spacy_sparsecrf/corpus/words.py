@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc, Token
 
 MOST_BREAKS = 2  # line breaks that are counted; no span crosses so many
 _RANGES = (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x2064), (0x2066, 0x206F)
@@ -28,12 +27,12 @@ def words_of(texts: Iterable[str]) -> NDArray[np.int64]:
     return np.flatnonzero([bool(text.translate(UNSEEN).strip()) for text in texts])
 
 
-def extension_values(doc: Doc, name: str) -> list[Any]:
+def extension_values(doc: Any, name: str, extension: tuple[Any, ...]) -> list[Any]:
     """Return `token._.NAME` of each token, mostly from spaCy's storage, the dict `doc.user_data`.
 
-    `token._.get` takes many times as long as labelling.
+    `token._.get` takes many times as long as labelling. extension: of `Token.get_extension`.
     """
-    default, method, getter, _ = Token.get_extension(name)
+    default, method, getter, _ = extension
     kept: dict[Any, Any] = doc.user_data
     if method is not None or getter is not None:
         return [token._.get(name) for token in doc]

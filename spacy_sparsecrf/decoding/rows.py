@@ -5,6 +5,7 @@ their weights, and `WordScores` caches sums over the features that depend on one
 they are looked up once. Imports numba.
 """
 
+from collections.abc import Callable
 from threading import Lock, local
 from typing import TypeAlias
 
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from ..corpus.encoded import Observations
 from ..corpus.numbering import find_keys
 from ..corpus.readings import Readings, Templates
-from ..kernels import model_lookup
 from ..kernels.layout import SharedPairs, Tokens, Values
 from ..kernels.model_lookup import (
     KeptSums,
@@ -24,8 +24,10 @@ from ..kernels.model_lookup import (
     add_rows,
     build_rows,
     find_entries,
+    score_words,
+    sum_groups,
 )
-from ..kernels.numba_support import Bound
+from ..kernels.numba_support import bind
 from ..kernels.values import value_scores
 from ..model.model import WeightTable
 from .chains import Floats, Ints
@@ -34,9 +36,6 @@ from .transitions import search_all
 Entries: TypeAlias = NDArray[np.uint64]
 # Features with weights, and their weights.
 ValueTable: TypeAlias = tuple[NDArray[np.int64], Floats]
-
-# The types of their arguments are the same in each call.
-score_words, sum_groups = Bound(model_lookup.score_words), Bound(model_lookup.sum_groups)
 
 MAX_BYTES = 2**26  # of cached sums
 MIN_ROWS = 1024  # minimum number of rows allocated for cached sums
@@ -145,6 +144,9 @@ class WordScores:
         self._kept: tuple[object, KeptSums, int] = None, self._empty(0), 1
         self._lock = Lock()
         self._workspaces = local()
+        # The kernels, bound to the types of their arguments, which are the same in each call.
+        self._code: Callable[..., bool] | None = None
+        self._sum: Callable[..., int] | None = None
 
     def __len__(self) -> int:
         return self._kept[2] - 1
@@ -174,9 +176,11 @@ class WordScores:
         lexicon, known, _ = self._kept
         tokens = Tokens(readings.offsets, readings.words, readings.lexical, readings.annotations)
         rest = *self._model, pairs, space, scores, labels
+        if self._code is None:
+            self._code = bind(score_words, tokens, known, *rest)
         same = lexicon is readings.lexicon and len(known.rows) >= len(readings.lexical)
-        if not same or not score_words(tokens, known, *rest):
-            score_words(tokens, self._admit(readings), *rest)
+        if not same or not self._code(tokens, known, *rest):
+            self._code(tokens, self._admit(readings), *rest)
 
     def _space(self, n: int) -> tuple[LookupSpace, Floats]:
         """Return workspaces for n tokens and for scores; a thread keeps small ones."""
@@ -217,7 +221,9 @@ class WordScores:
             words = Tokens(np.zeros(1, np.int64), new, readings.lexical, readings.annotations)
             found = np.zeros((len(new), known.rows.shape[1]), dtype=np.int32)
             space, _ = self._space(len(new))
-            n_rows = sum_groups(words, *self._model, space, n_rows, found, known.sums)
+            arguments = words, *self._model, space, n_rows, found, known.sums
+            self._sum = self._sum or bind(sum_groups, *arguments)
+            n_rows = self._sum(*arguments)
             self._kept = readings.lexicon, known, n_rows
             # Last, so that other threads, also after an interruption, find complete rows or none.
             known.rows[new] = found

@@ -141,7 +141,9 @@ def _extension(name: str, docs: Sequence[Doc]) -> Iterator[tuple[Token, Any]]:
     """Return tokens and their values of an attribute. RAISES: SparseCRFError if not registered."""
     if not Token.has_extension(name):
         raise SparseCRFError(Errors.SC120.format(name=name))
-    return chain.from_iterable(zip(doc, extension_values(doc, name), strict=True) for doc in docs)
+    extension = Token.get_extension(name)
+    pairs = (zip(doc, extension_values(doc, name, extension), strict=True) for doc in docs)
+    return chain.from_iterable(pairs)
 
 
 def read_extension(name: str, docs: Sequence[Doc]) -> Values:
@@ -319,7 +321,7 @@ def texts_of(read: Read, docs: Sequence[Doc]) -> Mapping[int, str]:
     RETURNS: the texts by their numbers, see `number_of`; "" for 0.
     """
     if read.name == EXTENSION:
-        values = {value for doc in docs for value in extension_values(doc, read.argument)}
+        values = {value for _, value in _extension(read.argument, docs)}
         texts = {number_of(value): text_of(value) for value in values if value is not None}
     else:
         spans = (span for doc in docs for span in doc.spans.get(read.argument, ()))

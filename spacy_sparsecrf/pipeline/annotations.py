@@ -126,10 +126,10 @@ def _copy_extension(example: Example, name: str, same: bool) -> None:
     """
     if not Token.has_extension(name):
         raise SparseCRFError(Errors.SC221.format(name=name))
-    default, method, getter, _ = Token.get_extension(name)
+    default, method, getter, _ = extension = Token.get_extension(name)
     if method is not None or getter is not None:
         return
-    values = extension_values(example.reference, name)
+    values = extension_values(example.reference, name, extension)
     for token in example.predicted:
         at = [token.i] if same else example.alignment.x2y[token.i].tolist()
         found = [values[i] for i in at]

@@ -20,7 +20,7 @@ from ..features.featurizer import PlanFeaturizer
 from ..features.naming import NameRecord
 from ..features.tokens import JOINED
 from ..progress import watch_compilation
-from ..targets.base import add_extension, ends_of, joined
+from ..targets.base import add_extension, ends_of
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanGroups, SpanTarget
 from .annotating import Expected
@@ -82,14 +82,14 @@ class Batch(NamedTuple):
 
     def words(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """Split arrays, whose rows are the words of all Docs in order, by Doc."""
-        return _split(joined(arrays), self.division.ends)
+        return _split(np.concatenate(arrays), self.division.ends)
 
     def tokens(self, arrays: Sequence[NDArray[Any]], blank: Any) -> list[NDArray[Any]]:
         """Return the rows of all tokens, by Doc. blank: the value of tokens that are no words."""
         behind, kept = self.division.behind, self.division.kept
         if kept is None:
             return self.words(arrays)
-        rows = joined(arrays)
+        rows = np.concatenate(arrays)
         whole = np.full((behind[-1], *rows.shape[1:]), blank, rows.dtype)
         whole[kept] = rows
         return _split(whole, behind)

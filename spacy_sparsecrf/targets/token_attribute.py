@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 from ..corpus.words import extension_values
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Mask, Not, Scores, Target, have_same_tokens, joined, string_ids
+from .base import Docs, Ids, Labels, Mask, Not, Scores, Target, have_same_tokens, string_ids
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
@@ -142,8 +142,10 @@ class TokenAttribute(TokenTarget):
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted labels, with one array for each Doc; see `Target.write`."""
+        if not len(docs):
+            return
         # For all Docs at once: the overhead of a numpy call exceeds the work for one Doc.
-        every = joined(label_ids) if len(label_ids) else np.zeros(0, np.int32)
+        every = np.concatenate(label_ids)
         used = {*every.tolist()} - {-1}
         values, end, vocab = _label_ids((*labels,))[every, None], 0, None
         for doc in docs:
@@ -192,7 +194,7 @@ class TokenExtension(TokenTarget):
         RAISES: SparseCRFError for a value that is not a string.
         """
         gold = example.reference
-        present = zip(gold, extension_values(gold, self.name), strict=True)
+        present = zip(gold, self._present(gold), strict=True)
         values = [self._checked(*each) for each in present]
         if have_same_tokens(example):
             return values
@@ -227,7 +229,11 @@ class TokenExtension(TokenTarget):
     def _set(self, doc: Doc) -> list[Any]:
         """Return the current values of tokens; None for the default, which nobody has set."""
         default = Token.get_extension(self.name)[0]
-        return [None if value == default else value for value in extension_values(doc, self.name)]
+        return [None if value == default else value for value in self._present(doc)]
+
+    def _present(self, doc: Doc) -> list[Any]:
+        """Return the current values of tokens."""
+        return extension_values(doc, self.name, Token.get_extension(self.name))
 
     def _checked(self, token: Token, value: Any) -> str | None:
         if value is None or isinstance(value, str):

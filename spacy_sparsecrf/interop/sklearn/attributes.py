@@ -74,9 +74,8 @@ class Vocabulary(dict[Any, int]):
         """Return the vocabulary of the dicts that are values of a key, cached like a pair."""
         found = self._inner.get(key)
         if found is None:
-            found = Vocabulary()
-            vars(found).update(vars(self), _prefix=f"{self._prefix}{_text(key)}{SEPARATOR}")
-            found._inner = {}
+            found, prefix = Vocabulary(), f"{self._prefix}{_text(key)}{SEPARATOR}"
+            vars(found).update(vars(self), _prefix=prefix, _inner={})
             if self._keeps():
                 self._inner[key] = found
         return found
