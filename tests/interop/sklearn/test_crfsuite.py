@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import RandomizedSearchCV, cross_val_predict
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.sklearn import CRF, metrics, scorers, utils
+from spacy_sparsecrf.sklearn import CRF, estimator, metrics, scorers, utils
 
 from ..test_import import crfsuite
 from .cases import make_xy
@@ -111,6 +111,7 @@ def test_scripts_predict_by_folds():
 
 
 def test_scripts_keep_by_pickle(crf):
+    assert isinstance(crf, estimator.CRF)  # a path of sklearn-crfsuite
     copy = pickle.loads(pickle.dumps(crf))  # noqa: S301
     assert [*copy.predict(X_TEST)] == [*crf.predict(X_TEST)]
     assert copy.get_params() == crf.get_params()
