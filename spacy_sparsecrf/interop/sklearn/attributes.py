@@ -75,7 +75,7 @@ class Vocabulary(dict[Any, int]):
         found = self._inner.get(key)
         if found is None:
             found, prefix = Vocabulary(), f"{self._prefix}{_text(key)}{SEPARATOR}"
-            vars(found).update(vars(self), _prefix=prefix, _inner={})
+            vars(found).update(vars(self), _prefix=prefix, _inner={}, is_flat=True)
             if self._keeps():
                 self._inner[key] = found
         return found
