@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import spacy
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.interop.importing import import_model, names_by_patterns
@@ -44,6 +44,19 @@ def labels_of(directory: Path, sentences: Iterable[list[list[str]]], attr: str) 
     if attr == "tag":
         return [[token.tag_ for token in doc] for doc in found]
     return [[token._.get(attr.removeprefix("_.")) for token in doc] for doc in found]
+
+
+def test_columns_of_extensions_are_registered(tmp_path, own_extensions):
+    """The column beside the words is an extension attribute that nobody has registered."""
+    run("import", PEERS / MODELS[0], tmp_path, "--columns", "orth,_.given", "--target", "_.chunk")
+    Token.remove_extension("given")
+    nlp = spacy.load(tmp_path)
+    block, *_ = (PEERS / "labels.txt").read_text(encoding="utf8").split("\n\n")
+    rows = [line.split(" ") for line in block.split("\n")]
+    doc = Doc(nlp.vocab, words=[row[0] for row in rows])
+    for token, row in zip(doc, rows, strict=True):
+        token._.given = row[1]
+    assert [token._.chunk for token in nlp(doc)] == [row[2] for row in rows]
 
 
 @pytest.mark.parametrize("model", MODELS)

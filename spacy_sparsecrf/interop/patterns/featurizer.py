@@ -13,13 +13,13 @@ import numpy as np
 from spacy.attrs import ENT_IOB, SPACY  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.strings import StringStore
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 from spacy.vocab import Vocab
 
 from ...cli.files import read_lines
 from ...corpus.readings import Readings
 from ...errors import Errors, MissingExtraError, SparseCRFError
-from ...features.attributes import Value
+from ...features.attributes import EXTENSION, Value
 from ...features.featurizer import PlanFeaturizer
 from ...features.naming import CellNames, TokenValues
 from ...features.parsing import LIMIT
@@ -87,6 +87,7 @@ class PatternFeaturizer(PlanFeaturizer):
     text: the patterns, instead of a path.
     columns: attributes of the columns of the program's data, from column 0, as in templates:
         "orth", "tag", "suffix(2)" or "_.chunk".
+        An extension attribute that is missing is registered with the default None.
     start_label: whether the first token of a sequence has features with the pair (start, y).
         Wapiti and CRF++ do not have them.
     RAISES: SparseCRFError if columns are not attributes, or not exactly one of path and text is
@@ -105,6 +106,9 @@ class PatternFeaturizer(PlanFeaturizer):
         if (path is None) == (not text):
             raise SparseCRFError(Errors.SC155)
         self._reads = parse_columns(columns)
+        for read in self._reads:
+            if read.name == EXTENSION and not Token.has_extension(read.argument):
+                Token.set_extension(read.argument, default=None)
         super().__init__([f"u:{read}[0]" for read in dict.fromkeys(self._reads)], start_label)
         self.path = path
         self.text = text
