@@ -148,7 +148,7 @@ def test_memory_zones_change_no_label_and_leave_no_words(trained, corpus):
     assert len(trained.vocab.strings) == n_strings
     # Attributes of words stay, by their hashes, without strings.
     table = pipe.features._table[1]
-    assert len(table) > 20_000 and table.find(np.array([], np.uint64), {})
+    assert len(table) > 20_000
 
 
 N_THREADS = 8
