@@ -492,6 +492,10 @@ class Errors(metaclass=_Coded):
     )
     SC508 = '[components.NAME.target] key is empty. Name the group of doc.spans, such as "sc".'
     SC509 = "Component '{name}' learns labels of tokens, not of spans. Call span_probabilities."
+    SC510 = (
+        "Label ids do not fit: one is not below {n}, the number of labels, or tokens have no id. "
+        "Give set_annotations what predict returned for the same Docs."
+    )
 
     # SC6xx: commands: explaining, patching, converting, importing, analysing
     SC601 = "{model} has no component{named} with sparse CRF weights, but [{pipes}]. {remedy}"

@@ -14,12 +14,16 @@ def _find(labels: Ints, ends: Ints, of: SpanLabels, spans: Ints) -> int:
     """Find the spans of labels; see `find_spans`."""
     n = 0
     first = 0
+    if len(ends) and ends[-1] > len(labels):
+        return -1
     for d in range(len(ends)):
         before = -1
         for t in range(first, ends[d]):
             y = labels[t]
             if y < 0:
                 continue
+            if y >= len(of.types):
+                return -1
             if of.types[y] >= 0:
                 goes_on = before >= 0 and of.is_open[before] and of.types[before] == of.types[y]
                 if not (goes_on and of.continues[y]):
@@ -37,7 +41,8 @@ def find_spans(labels: Ints, ends: Ints, of: SpanLabels, spans: Ints) -> int:
     """Find the spans of labels, see `targets.scheme.Scheme.decode`.
 
     labels: [N] int32, -1 for a blank; ends: [D] int64, end of each Doc; spans: [>= 3, N] int64,
-    out: first token, end and type of each span. RETURNS: the number of spans.
+    out: first token, end and type of each span. RETURNS: the number of spans; -1 if a label does
+    not exist, or labels are missing.
     """
     return _find(labels, ends, of, spans)
 
@@ -46,11 +51,11 @@ def find_spans(labels: Ints, ends: Ints, of: SpanLabels, spans: Ints) -> int:
 def find_entities(
     labels: Ints, ends: Ints, of: SpanLabels, ids: Ints, values: Ints, spans: Ints
 ) -> int:
-    """Find the spans of labels, and write those that overlap no other entity as values of tokens.
+    """Find the spans of labels, and write free spans, without other entities, as values of tokens.
 
     ids: [T] uint64, spaCy's ids of types; values: [N, A] uint64, in and out, ENT_IOB and ENT_TYPE
-    of tokens, and others; spans: [4, N], out, as in `find_spans`, and whether the span is written.
-    RETURNS: the number of spans.
+    of tokens, and others; spans: [4, N], out, as in `find_spans`, and whether the span is free.
+    RETURNS: as `find_spans`.
     """
     n = _find(labels, ends, of, spans)
     for k in range(n):

@@ -23,14 +23,13 @@ from .base import (
     joined,
     string_ids,
 )
-from .scheme import OUTSIDE, span_kernels, types_of
+from .scheme import OUTSIDE, check_found, span_kernels, types_of
 from .spans import Present, SpanTarget, trimmed
 
 # Values of ENT_IOB: unknown, inside an entity, outside of entities, first token of an entity. A
 # first token without an entity type is blocked: it must stay outside of entities.
 UNKNOWN, INSIDE, OUT, BEGIN = range(4)
 SCORE = "ents_score"  # the extension of entities for their probabilities
-_NONE = np.empty((4, 0), np.int64)
 _COLUMNS = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
 
 
@@ -112,10 +111,11 @@ class Entities(SpanTarget):
             if overwrite:  # only blocked tokens and entities of the learnt types
                 is_kept &= ~np.isin(present[:, 1], [0, *string_ids((*sorted(self.types),))])
             values[is_kept] = present[is_kept]
-        given, spans, n = np.ascontiguousarray(joined(label_ids), np.int32), _NONE, 0
-        if len(given):
-            spans = np.empty((4, len(given)), np.int64)
-            n = span_kernels()[1](given, ends, of, string_ids(names), values, spans)
+        given, n = np.ascontiguousarray(joined(label_ids), np.int32), 0
+        spans = np.empty((4, len(given)), np.int64)
+        if len(given) or ends[-1]:
+            arguments = given, ends, of, string_ids(names), values, spans
+            n = check_found(span_kernels()[1](*arguments), len(labels))
         starts, _, types, is_free = spans[:, :n]
         used, vocab = {*types.tolist()}, None
         for doc, last in zip(docs, ends.tolist(), strict=True):

@@ -104,7 +104,7 @@ class Scheme:
         given, n = np.ascontiguousarray(label_ids, np.int32), 0
         spans = np.empty((3, len(given)), np.int64)
         if len(given):
-            n = span_kernels()[0](given, ends, of, spans)
+            n = check_found(span_kernels()[0](given, ends, of, spans), len(labels))
         return LabelledSpans(spans[0, :n], spans[1, :n], spans[2, :n], names)
 
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_]:
@@ -117,6 +117,13 @@ class Scheme:
         must_go_on = is_open & (self.name == "BILUO")
         valid: NDArray[np.bool_] = goes_on | ~(continues | must_go_on[:, None])
         return valid
+
+
+def check_found(n: int, n_labels: int) -> int:
+    """Return the number of spans that a kernel has found. RAISES: SparseCRFError for -1."""
+    if n < 0:
+        raise SparseCRFError(Errors.SC510.format(n=n_labels))
+    return n
 
 
 @cache

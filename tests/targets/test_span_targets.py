@@ -225,6 +225,17 @@ def test_scores_are_those_of_the_spans(key):
     assert [spans_of(doc, key) for doc in copies] == [spans_of(doc, key) for doc in docs]
 
 
+@pytest.mark.parametrize("ids", [[0, 2], [5, 0], [2**31 - 1, 0], [0], []])
+def test_label_ids_that_do_not_fit_are_refused(ids):
+    doc, labels = Doc(Vocab(), words=["a", "b"]), ["U-X", OUTSIDE]
+    with pytest.raises(SparseCRFError, match=r"SC510.*not below 2, the number of labels"):
+        Entities().write([doc], [np.array(ids, np.int32)], labels, overwrite=True)
+    assert not doc.ents
+    if len(ids) == 2:
+        with pytest.raises(SparseCRFError, match="SC510"):
+            Entities().spans([np.array(ids, np.int32)], labels)
+
+
 @pytest.mark.parametrize("scheme", LETTERS)
 @given(data=st.data())
 def test_spans_are_taken_out_of_labels(scheme, data):
