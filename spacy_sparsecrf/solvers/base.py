@@ -141,8 +141,8 @@ class BatchSolver:
     RAISES: SparseCRFError if a setting is out of range.
 
     Class attributes: `requires`: requirements, checked before training; `exact`: whether the solver
-    converges to the minimiser; `own_rule`: whether it does so by a rule of its own, and not by
-    `window`; `warm_start`: the default warm start, if l1 > 0; `state_type`: class of the state.
+    converges to the minimiser; `own_rule`: whether the rule of the solver's file replaces `window`;
+    `warm_start`: the default warm start, if l1 > 0; `state_type`: class of the state.
     """
 
     tolerance: float = 1e-3

@@ -31,7 +31,7 @@ class WarmStart:
     """Compute initial weights by SGD-L1 (Tsuruoka 2009), mostly of observed features.
 
     Sequences with missing gold labels are skipped, and the steps of very long ones are shorter (see
-    `loss.examples`). Only runs with l1 have a warm start; it is an outer iteration of its own. A
+    `loss.examples`). Only runs with l1 have a warm start; it is a separate outer iteration. A
     run with weights whose objective is above that of zero weights repeats it with shorter steps,
     or begins with zero weights.
 

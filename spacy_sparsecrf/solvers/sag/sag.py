@@ -136,10 +136,10 @@ class SAG(BatchSolver):
 
     def idle(self, penalty: ElasticNet) -> dict[str, str]:
         """Return settings without effect; see `BatchSolver.idle`."""
-        own = (
-            {"sampling": "method = 'saga2' has draws of its own"} if self.method == "saga2" else {}
-        )
-        return super().idle(penalty) | own
+        found = super().idle(penalty)
+        if self.method == "saga2":
+            found["sampling"] = "method = 'saga2' does not use it"
+        return found
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SagState:
         """Evaluate the first point; nothing is stored yet. See `BatchSolver.start`."""
