@@ -605,6 +605,8 @@ class Errors(metaclass=_Coded):
 
     SC820 = "Numbers cannot become features: {names}. Give them in bins, as strings."
 
+    SC821 = "{name!r} has a zero byte, which ends names in CRFsuite's files. Leave it out."
+
     # SC9xx: clusters
     SC900 = (
         "[initialize.components.{name}] shards: there is no .spacy file {pattern!r}. Correct the "

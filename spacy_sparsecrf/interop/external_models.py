@@ -17,28 +17,14 @@ from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel, WeightTable
 from ..schema import reported_as
+from .crfsuite_file import MAGIC, CrfsuiteModel, ExternalWeights
 
 WAPITI, CRFPP, CRFSUITE = "Wapiti", "CRF++", "CRFsuite"
 
-_MAGIC = b"lCRF"
-_HEADER = struct.Struct("<4sI4s9I")
 _FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("target", "<u4"), ("weight", "<f8")])
 _CHUNK = struct.Struct("<4sII")  # name, size, number
-_STRINGS = struct.Struct("<4s5I")
 _DAMAGE = (ArithmeticError, ValueError, LookupError, StopIteration, struct.error)
 _KINDS = ("maxent", "memm", "chain")  # by Wapiti's number; its first versions wrote none for a CRF
-
-
-class ExternalWeights(NamedTuple):
-    """Weights of features with labels, or with pairs of labels.
-
-    features: [n] int64; previous, labels: [n] int64, -1 for no label before; values: [n] float64.
-    """
-
-    features: NDArray[np.int64]
-    previous: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    values: NDArray[np.float64]
 
 
 class TrainedModel(NamedTuple):
@@ -77,7 +63,7 @@ def read_model(path: Path) -> TrainedModel:
     for begin, program, read in (
         (b"#mdl#", WAPITI, _read_wapiti),
         (b"version:", CRFPP, _read_crfpp),
-        (_MAGIC, CRFSUITE, _read_crfsuite),
+        (MAGIC, CRFSUITE, _read_crfsuite),
     ):
         if start.startswith(begin):
             with reported_as(Errors.SC631, _DAMAGE, path=path, program=program):
@@ -187,35 +173,16 @@ def _by_place(
 
 def _read_crfsuite(path: Path) -> TrainedModel:
     data = path.read_bytes()
-    *_, begin, labels_at, attributes_at, _, _ = _HEADER.unpack_from(data)
-    name, _, n = _CHUNK.unpack_from(data, begin)
+    model = CrfsuiteModel(data, path)
+    name, _, n = _CHUNK.unpack_from(data, model.weights_at)
     if name != b"FEAT":
         raise ValueError("it has no features")
-    table = np.frombuffer(data, _FEATURE, n, begin + _CHUNK.size)
-    labels, attributes = (_strings(data, at) for at in (labels_at, attributes_at))
-    is_pair = table["type"] == 1
-    source = table["source"].astype(np.int64)
+    table = np.frombuffer(data, _FEATURE, n, model.weights_at + _CHUNK.size)
+    attributes, is_pair = model.attributes, table["type"] == 1
+    source, target = table["source"].astype(np.int64), table["target"].astype(np.int64)
     # The feature of transitions alone follows all attributes.
     feature = np.where(is_pair, len(attributes), source)
-    target = table["target"].astype(np.int64)
     weights = ExternalWeights(
         feature, np.where(is_pair, source, -1), target, table["weight"].copy()
     )
-    return TrainedModel(CRFSUITE, "chain", labels, "", [*attributes, ""], weights)
-
-
-def _strings(data: bytes, at: int) -> list[str]:
-    """Return the strings of a database, by number."""
-    name, _, _, _, n, places = _STRINGS.unpack_from(data, at)
-    if name != b"CQDB":
-        raise ValueError("it has no names")
-    found, left = [], len(data)
-    for place in np.frombuffer(data, "<u4", n, at + places).tolist():
-        _, size = struct.unpack_from("<II", data, at + place)
-        begin = at + place + 8
-        # Strings may share bytes, in number of times as long as the file.
-        left -= size
-        if left < 0:
-            raise ValueError("its names are longer than the file")
-        found.append(data[begin : begin + size - 1].decode("utf8"))
-    return found
+    return TrainedModel(CRFSUITE, "chain", model.labels, "", [*attributes, ""], weights)

@@ -199,10 +199,12 @@ def test_texts_that_patterns_generate_in_too_many_ways_are_refused(tmp_path, las
 
 def test_names_that_share_bytes_may_not_be_longer_than_the_file(tmp_path):
     """A database of 5,000 names, each of which is the same text of 100,000 bytes."""
-    names = struct.pack("<4s5I5000I", b"CQDB", 0, 0, 0, 5000, 24, *[24 + 4 * 5000] * 5000)
+    order = 0x62445371
+    names = struct.pack("<4s5I5000I", b"CQDB", 0, 0, order, 5000, 24, *[24 + 4 * 5000] * 5000)
     names += struct.pack("<II", 0, 100_001) + b"q" * 100_000 + b"\0"
     weights = struct.pack("<4sII", b"FEAT", 12, 0)
-    head = struct.pack("<4sI4s9I", b"lCRF", 0, b"FOMC", 100, 0, 0, 0, 48, 60, 60, 0, 0)
+    places, size = (48, 60, 60, 0, 0), 60 + len(names)
+    head = struct.pack("<4sI4s9I", b"lCRF", size, b"FOMC", 100, 0, 0, 0, *places)
     (tmp_path / "model").write_bytes(head + weights + names)
     tracemalloc.start()
     with pytest.raises(SparseCRFError, match="SC631.*longer than the file"):

@@ -1,0 +1,269 @@
+"""The binary model files of CRFsuite, read in place and written.
+
+    header            "lCRF", size, "FOMC", version, 3 counts, 5 offsets of what follows
+    FEAT              for each weight: 0 (of an attribute) or 1 (of a label pair), its number or the
+                      label before, the label, the weight
+    CQDB, CQDB        names of labels and of attributes
+    LFRF, AFRF        for each label and attribute, the numbers of its weights
+
+All numbers are little-endian and have 32 bits, weights are float64. A CQDB has 256 hash tables from
+names to numbers, and an array from numbers to names, which are UTF-8 and end with a zero byte.
+Reading needs the standard library alone: a process that labels a few texts loads nothing else.
+"""
+
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import Errors, SparseCRFError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAGIC = b"lCRF"
+_VERSION, _BYTE_ORDER = 100, 0x62445371
+_HEADER = struct.Struct("<4sI4s9I")
+_CHUNK = struct.Struct("<4sII")  # name, size, number
+_WEIGHT = struct.Struct("<IIId")
+_STRINGS = struct.Struct("<4s5I")  # name, size, 0, byte order, number, offset of the array
+_PAIR = struct.Struct("<II")
+_N_TABLES = 256
+_LOW = 0xFFFFFFFF
+_MIX, _FINAL = (4, 6, 8, 16, 19, 4), (14, 11, 25, 16, 4, 14, 24)  # turns of the hash
+_DAMAGE = (ValueError, LookupError, struct.error)
+
+
+class ExternalWeights(NamedTuple):
+    """Weights of features with labels, or with pairs of labels.
+
+    features: [n] int64; previous, labels: [n] int64, -1 for no label before; values: [n] float64.
+    """
+
+    features: "NDArray[np.int64]"
+    previous: "NDArray[np.int64]"
+    labels: "NDArray[np.int64]"
+    values: "NDArray[np.float64]"
+
+
+class CrfsuiteModel:
+    """A model in CRFsuite's format, of which only what is asked for is read.
+
+    data: the file; path: for messages. RAISES: SparseCRFError, also later, for damaged data.
+    Attributes: labels: in order; weights_at: place of the chunk FEAT.
+    """
+
+    def __init__(self, data: bytes, path: object = "the model") -> None:
+        self.data, self.path = data, path
+        with self._read():
+            magic, size, *_ = header = _HEADER.unpack_from(data)
+            if magic != MAGIC or size != len(data):
+                raise ValueError(f"it has {len(data)} bytes")
+            *_, self.weights_at, labels, attributes, self._of_labels, self._of_attributes = header
+            self._names, self.labels = _Names(data, attributes), [*_Names(data, labels)]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the data, which is read in place."""
+        return CrfsuiteModel, (self.data, self.path)
+
+    def find(self, text: str) -> int:
+        """Return the number of an attribute, from 1; 0 if it is unknown."""
+        with self._read():
+            return self._names.find(text.encode("utf8", "surrogatepass")) + 1
+
+    def states(self, number: int) -> list[tuple[int, float]]:
+        """Return the labels with weights of an attribute, and these weights."""
+        with self._read():
+            return self._of(0, self._of_attributes, number - 1)
+
+    def pairs(self) -> list[list[float]]:
+        """Return the weights of transitions: [Y + 1, Y], from labels and from the beginning."""
+        found = [[0.0] * len(self.labels) for _ in range(len(self.labels) + 1)]
+        with self._read():
+            for before in range(len(self.labels)):
+                for label, weight in self._of(1, self._of_labels, before):
+                    found[before][label] += weight
+        return found
+
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes, by number from 1."""
+        with self._read():
+            return [*self._names]
+
+    def _of(self, kind: int, references: int, number: int) -> list[tuple[int, float]]:
+        """Return labels and weights of a label or attribute. RAISES: ValueError or struct.error."""
+        (at,) = struct.unpack_from("<I", self.data, references + _CHUNK.size + 4 * number)
+        (n,) = struct.unpack_from("<I", self.data, at)
+        found = []
+        for k in struct.unpack_from(f"<{n}I", self.data, at + 4):
+            at = self.weights_at + _CHUNK.size + k * _WEIGHT.size
+            own, source, label, weight = _WEIGHT.unpack_from(self.data, at)
+            if (own, source) != (kind, number) or label >= len(self.labels):
+                raise ValueError(f"weight {k} is not of number {number}")
+            if not math.isfinite(weight):
+                raise ValueError(f"weight {k} is not finite")
+            found.append((label, weight))
+        return found
+
+    @contextmanager
+    def _read(self) -> Iterator[None]:
+        """Report damage that the body finds."""
+        try:
+            yield
+        except _DAMAGE as error:
+            values = {"path": self.path, "program": "CRFsuite", "reason": error}
+            raise SparseCRFError(Errors.SC631.format(**values)) from error
+
+
+class _Names:
+    """Names of a CQDB, iterated by number. RAISES: ValueError, LookupError or struct.error."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data, self._at = data, at
+        name, _, _, order, self._n, self._places = _STRINGS.unpack_from(data, at)
+        if name != b"CQDB" or order != _BYTE_ORDER:
+            raise ValueError("it has no names")
+
+    def find(self, name: bytes) -> int:
+        """Return the number of a name, or -1."""
+        key = name + b"\0"
+        code = hash_of(key)
+        at, n = self._pair(_STRINGS.size + 8 * (code % _N_TABLES))
+        for k in range(n):
+            own, place = self._pair(at + 8 * (((code >> 8) + k) % n))
+            if not place:
+                break
+            if own == code and self._key(place) == key:
+                return self._pair(place)[0]
+        return -1
+
+    def __iter__(self) -> Iterator[str]:
+        left = len(self._data)
+        for (place,) in struct.iter_unpack("<I", self._array()):
+            key = self._key(place)
+            # Names may share bytes, in number of times as long as the file.
+            left -= len(key)
+            if left < 0:
+                raise ValueError("its names are longer than the file")
+            yield key[:-1].decode("utf8", "surrogatepass")
+
+    def _array(self) -> bytes:
+        begin = self._at + self._places
+        found = self._data[begin : begin + 4 * self._n]
+        if len(found) < 4 * self._n:
+            raise ValueError("its names end early")
+        return found
+
+    def _pair(self, offset: int) -> tuple[int, int]:
+        found: tuple[int, int] = _PAIR.unpack_from(self._data, self._at + offset)
+        return found
+
+    def _key(self, place: int) -> bytes:
+        begin = self._at + place + 8
+        return self._data[begin : begin + self._pair(place)[1]]
+
+
+def hash_of(key: bytes) -> int:
+    """Return the hash of a key by Bob Jenkins' `hashlittle` (lookup3, 2006), for initval 0."""
+    a = b = c = 0xDEADBEEF + len(key)
+    words = struct.unpack(f"<{-(-len(key) // 12) * 3}I", key + bytes(-len(key) % 12))
+    for i in range(0, len(words), 3):
+        a, b, c = a + words[i], b + words[i + 1], c + words[i + 2]
+        for n in _MIX if i + 3 < len(words) else ():
+            a, b, c = b, c + b, (a - c ^ _turned(c, n)) & _LOW
+    for n in _FINAL:
+        a, b, c = b, (c ^ b) - _turned(b, n) & _LOW, a
+    return b
+
+
+def _turned(x: int, n: int) -> int:
+    """Return the lowest 32 bits of x, turned left by n."""
+    x &= _LOW
+    return x << n | x >> 32 - n
+
+
+# Writing
+
+
+def write_crfsuite(
+    labels: Sequence[str], attributes: Sequence[str], weights: ExternalWeights
+) -> bytes:
+    """Return a model in CRFsuite's format.
+
+    weights: of attributes by index; of label pairs if the index is the number of attributes.
+    RAISES: SparseCRFError for a name with a zero byte, and for over 4 GB.
+    """
+    import numpy as np
+
+    features, previous, targets, values = weights
+    is_pair = features == len(attributes)
+    table = np.zeros(len(values), "<u4, <u4, <u4, <f8")
+    sources = np.where(is_pair, previous, features)
+    table["f0"], table["f1"], table["f2"], table["f3"] = is_pair, sources, targets, values
+    body = bytearray(_HEADER.size) + _CHUNK.pack(b"FEAT", _CHUNK.size + table.nbytes, len(table))
+    body += table.tobytes()
+    places = [_HEADER.size]
+    for names in (labels, attributes):
+        places.append(len(body))
+        body += _write_names(names)
+    # The last two places of labels, for the beginning and the end, are not used.
+    for name, of, n, unused in ((b"LFRF", 1, len(labels), 2), (b"AFRF", 0, len(attributes), 0)):
+        body += bytes(-len(body) % 4)
+        places.append(len(body))
+        numbers = np.flatnonzero(is_pair == of)
+        own = sources[numbers]
+        order = numbers[np.argsort(own, kind="stable")].astype("<u4")
+        ends = np.searchsorted(np.sort(own), np.arange(n + 1))
+        body += _write_references(name, len(body), order, ends.tolist(), unused)
+    # CRFsuite never sets the number of weights in the header.
+    counts = 0, len(labels), len(attributes)
+    header = MAGIC, len(body), b"FOMC", _VERSION, *counts, *places
+    _HEADER.pack_into(body, 0, *header)
+    return bytes(body)
+
+
+def _write_references(name: bytes, at: int, order: Any, ends: Sequence[int], unused: int) -> bytes:
+    """Return references at a place of a file.
+
+    order: numbers of weights by source, which end at `ends`; unused: number of places left empty.
+    """
+    n = len(ends) - 1 + unused
+    body, places = bytearray(), []
+    begin = at + _CHUNK.size + 4 * n
+    for i, j in pairwise(ends):
+        places.append(begin + len(body))
+        body += struct.pack("<I", j - i) + order[i:j].tobytes()
+    places += [0] * unused
+    return _CHUNK.pack(name, begin - at + len(body), n) + struct.pack(f"<{n}I", *places) + body
+
+
+def _write_names(names: Sequence[str]) -> bytes:
+    """Return a CQDB. RAISES: SparseCRFError for a name with a zero byte."""
+    records, places, tables = bytearray(), [], [list[tuple[int, int]]() for _ in range(_N_TABLES)]
+    begin = _STRINGS.size + _N_TABLES * _PAIR.size
+    for number, name in enumerate(names):
+        key = name.encode("utf8", "surrogatepass") + b"\0"
+        if key.index(0) < len(key) - 1:
+            raise SparseCRFError(Errors.SC821.format(name=name))
+        places.append(begin + len(records))
+        code = hash_of(key)
+        tables[code % _N_TABLES].append((code, places[-1]))
+        records += _PAIR.pack(number, len(key)) + key
+    listed, slots = bytearray(), bytearray()
+    for own in tables:
+        filled = [(0, 0)] * (2 * len(own))
+        for code, place in own:
+            k = (code >> 8) % len(filled)
+            while filled[k][1]:
+                k = (k + 1) % len(filled)
+            filled[k] = code, place
+        listed += _PAIR.pack(begin + len(records) + len(slots) if own else 0, len(filled))
+        slots += b"".join(_PAIR.pack(*slot) for slot in filled)
+    at = begin + len(records) + len(slots)
+    array = struct.pack(f"<{len(places)}I", *places)
+    head = _STRINGS.pack(b"CQDB", at + len(array), 0, _BYTE_ORDER, len(names), at if names else 0)
+    return head + bytes(listed + records + slots) + array

@@ -1,0 +1,92 @@
+"""CRFsuite's model files: read in place, and written byte by byte as CRFsuite does."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.interop.crfsuite_file import (
+    CrfsuiteModel,
+    ExternalWeights,
+    hash_of,
+    write_crfsuite,
+)
+from spacy_sparsecrf.interop.external_models import read_model
+
+from .sklearn.cases import make_xy
+from .test_import import crfsuite
+
+NONE = ExternalWeights(*[np.empty(0, np.int64)] * 4)
+NAMES = st.lists(st.text(st.characters(exclude_characters="\0")), unique=True, max_size=40)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory) -> Path:
+    """A model that CRFsuite has trained, also on names that are not ASCII."""
+    X, y = make_xy()
+    X = [[{**token, "é": "\n\t ñ" * i} for i, token in enumerate(tokens)] for tokens in X]
+    found: Path = tmp_path_factory.mktemp("crfsuite") / "model"
+    crfsuite(X, y, found, c1=0.1, max_iterations=20)
+    return found
+
+
+def test_a_file_of_crfsuite_is_written_again_byte_by_byte(path):
+    model = read_model(path)
+    written = write_crfsuite(model.labels, model.features[:-1], model.weights)
+    assert written == path.read_bytes()
+    read = CrfsuiteModel(written)
+    assert read.labels == model.labels and read.attributes == model.features[:-1]
+    states = {
+        (number, label): weight
+        for number in range(1, len(read.attributes) + 1)
+        for label, weight in read.states(number)
+    }
+    features, previous, labels, values = (each.tolist() for each in model.weights)
+    rows = zip(features, previous, labels, values, strict=True)
+    expected = {(k + 1 if i < 0 else (i,), y): value for k, i, y, value in rows}
+    pairs = read.pairs()
+    found = {((i,), y): w for i, row in enumerate(pairs) for y, w in enumerate(row) if w}
+    assert states | found == expected
+
+
+@given(NAMES, NAMES)
+@settings(deadline=None, max_examples=100)
+def test_names_of_any_characters_are_found(labels, names):
+    model = CrfsuiteModel(write_crfsuite(labels, names, NONE))
+    assert model.labels == labels and model.attributes == names
+    assert [model.find(name) for name in names] == [*range(1, len(names) + 1)]
+    assert model.find("absent from all, surely") == 0
+
+
+def test_the_hash_is_that_of_the_published_program():
+    """A value that lookup3's author gives for his own tests."""
+    assert hash_of(b"Four score and seven years ago") == 0x17770551
+
+
+def test_names_with_zero_bytes_are_refused():
+    with pytest.raises(SparseCRFError, match=r"SC821\] 'a\\x00b'"):
+        write_crfsuite(["a\0b"], [], NONE)
+
+
+def test_damage_is_reported_where_it_is_met(path):
+    """Each byte in turn is changed: the model is refused, or all that it returns is valid."""
+    data, n = path.read_bytes(), 0
+    for at in range(0, len(data), 7):
+        changed = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+        try:
+            model = CrfsuiteModel(changed)
+            names = model.attributes
+            assert len(model.pairs()) == len(model.labels) + 1
+            for name in names[:20]:
+                number = model.find(name)
+                assert all(0 <= y < len(model.labels) for y, _ in model.states(number or 1))
+        except SparseCRFError as error:
+            n += 1
+            assert "SC631" in str(error)
+    assert n
+    for size in (0, 3, 47, 60, len(data) - 1):
+        with pytest.raises(SparseCRFError, match="SC631"):
+            CrfsuiteModel(data[:size])
