@@ -12,14 +12,14 @@ from .cli.debug import debug
 from .cli.warmup import warmup
 from .interop.commands.convert import convert
 from .interop.commands.import_model import import_model
+from .interop.commands.label import label
 
 app = typer.Typer(
     name="spacy_sparsecrf",
-    help="Sparse CRFs for spaCy.",
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (calibrate, config, convert, explain, errors, dump, patch, warmup):
+for command in (calibrate, config, convert, explain, errors, dump, label, patch, warmup):
     app.command()(command)
 app.command("import")(import_model)
 # Other options are settings of the config.

@@ -515,7 +515,7 @@ class Errors(metaclass=_Coded):
         + RECIPE
         + "."
     )
-    SC612 = "{path} has no tokens to convert. Check the path."
+    SC612 = "{path} has no tokens. Check the path."
     SC614 = "Change --{option} {value}, which cannot be used: {reason}."
     SC615 = (
         "{path}, line {line}: {value!r} is not a valid label here ({reason}). Labels are read as "

@@ -96,6 +96,7 @@ def for_cluster() -> Names:
 def for_migration() -> Names:
     shutil.copy(PEERS / "crf.wapiti", "chunks.wapiti")
     shutil.copy(PEERS / "crfpp.txt", "chunks.txt")
+    Path("test.txt").write_text("The DT\nplan NN\n", encoding="utf-8")
     words = [{"bias": 1.0, "word.lower()": word} for word in ("the", "cat")]
     crfsuite([words] * 4, [["DET", "NOUN"]] * 4, Path("model.crfsuite"))
     return {}

@@ -1,4 +1,4 @@
-"""Find the columns of words and entities in a file whose columns are not given.
+"""Read files of columns, and find those of words and entities if columns are not given.
 
 A column of entities has only labels such as B-PER, or O, in all lines. Words are in the first
 column, or in the second if the first numbers the tokens. Tags and other columns are never chosen.
@@ -7,48 +7,43 @@ column, or in the second if the first numbers the tokens. Tags and other columns
 from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from ..errors import Errors, SparseCRFError
-from .attributes import DOCSTART, ENTITIES, IGNORED, WORDS, is_header, names_words
-from .columns import (
-    MARKS,
-    ColumnLayout,
-    Line,
-    Sentence,
-    Source,
-    layout_of,
-    lines_of,
-    sentences_of,
-    source_of,
-)
+from .attributes import DOCSTART, ENTITIES, IGNORED, WORDS, is_header, names_words, of_spans
+from .columns import MARKS, ColumnLayout, Sentence, Source, sentences_of
 from .schemes import MISSING, OUTSIDE, is_label, label_type, standard_label
 
 _SHOWN = 3  # values of a column in messages
 
 
-def choose_columns(path: Path, separator: str = "") -> Source[Sentence]:
-    """Read a file of columns, and find those of words and entities.
+def read_columns(layout: ColumnLayout, columns: Sequence[str]) -> Source[Sentence]:
+    """Read a file of columns, with given attributes, or find those of words and entities.
 
-    separator: see `read_columns`.
-    RAISES: SparseCRFError with the choices if words or entities are not in exactly one column.
+    RAISES: SparseCRFError with the choices if words or entities are not in exactly one column; when
+        read, for a line with another number of columns.
     """
-    lines = [*lines_of(path)]
-    layout = layout_of(path, separator, lines)
-    table = _Table(layout, lines)
-    if not table.n:
-        return Source(path)
+    source = Source(layout.path, lambda x: sentences_of(layout, x.notes))
+    if columns:
+        layout.width, layout.why = len(columns), f"as --columns {','.join(columns)} says"
+    else:
+        columns = _choose(layout, source.notes)
+    source.columns = tuple(columns)
+    layout.columns, layout.labels = columns, [*map(columns.index, of_spans(columns))]
+    return source
+
+
+def _choose(layout: ColumnLayout, notes: dict[str, str]) -> Sequence[str]:
+    """Return the columns of words and entities; add notes. RAISES: see `read_columns`."""
+    table = _Table(layout)
     word = table.word()
     label = table.label(word)
     names = {word: WORDS, label: ENTITIES}
-    layout.columns = [names.get(i, IGNORED) for i in range(layout.width)]
-    layout.labels = [label]
-    source = source_of(layout, lines)
-    source.notes["columns"] = f"Columns are read as {','.join(source.columns)} (see --columns)"
+    columns = [names.get(i, IGNORED) for i in range(layout.width)]
+    notes["columns"] = f"Columns are read as {','.join(columns)} (see --columns)"
     if other := next((x for x in table.counts[label] if x != standard_label(x)), None):
-        source.notes["labels"] = f"Labels such as {other} are read as {standard_label(other)}"
-    return source
+        notes["labels"] = f"Labels such as {other} are read as {standard_label(other)}"
+    return columns
 
 
 class _Labels(NamedTuple):
@@ -63,14 +58,16 @@ class _Labels(NamedTuple):
 class _Table:
     """The rows of a file. n: number of them; counts: of the values of each column."""
 
-    def __init__(self, layout: ColumnLayout, lines: Sequence[Line]) -> None:
+    def __init__(self, layout: ColumnLayout) -> None:
         self._layout = layout
-        found = sentences_of(layout, lines, {})
+        found = sentences_of(layout, {})
         self._sentences = [[row for row in rows if row.values[0] != DOCSTART] for rows in found]
         self._rows = [row for rows in self._sentences for row in rows]
         self.n = len(self._rows)
+        if not self.n:
+            raise SparseCRFError(Errors.SC612.format(path=layout.path))
         self.counts = [*map(Counter, zip(*(row.values for row in self._rows), strict=True))]
-        tokens = (entry for entry in lines if entry[1].strip(" \t"))
+        tokens = (entry for entry in layout.lines if entry[1].strip(" \t"))
         self._first = next((e for e in tokens if not e[1].startswith(MARKS)), (0, ""))
 
     def word(self) -> int:

@@ -25,7 +25,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
-from .attributes import DOCSTART, UNSET, WORDS, is_header, names_words, of_spans
+from .attributes import DOCSTART, UNSET, WORDS, is_header, names_words
 from .schemes import MISSING, OUTSIDE, is_label
 
 TAB, BLANKS = "\t", " "
@@ -53,7 +53,8 @@ class Source(Generic[T]):
 
     path: for messages; reader: of the entries, given this; of columns, the rows of a sentence, with
     a value for each column, except for rows whose first value is -DOCSTART-, which begin documents;
-    columns: their attributes, see `attributes`; left_out: numbers of items that are skipped or
+    columns: their attributes, see `attributes`; unset: tag, lemma or extension attribute of tokens
+    that have none; left_out: numbers of items that are skipped or
     changed, by description; invalid: positions of records, and why they cannot be read; notes: on
     how the file was read so far, for the user, by their subject.
     """
@@ -61,6 +62,7 @@ class Source(Generic[T]):
     path: Path
     reader: Callable[["Source[T]"], Iterable[T]] = lambda _: ()
     columns: tuple[str, ...] = ()
+    unset: str = UNSET
     left_out: Counter[str] = field(default_factory=Counter)
     invalid: list[tuple[str, str]] = field(default_factory=list)
     notes: dict[str, str] = field(default_factory=dict)
@@ -89,14 +91,15 @@ class ColumnLayout:
     """Rules of a file of columns.
 
     path: for messages; given: separator that the format says, or "": such files may have comments
-    and a header; separator: TAB, or BLANKS (any number of blanks and tabs); width: number of
-    columns; why: reason of this number, for messages; columns: their attributes; labels: indices of
-    columns that have labels such as B-PER or O in each token, or None if they are not known: then
-    all lines that may be comments or a header are left out.
+    and a header; lines: of the file; separator: TAB, or BLANKS (any number of blanks and tabs);
+    width: number of columns; why: reason of this number, for messages; columns: their attributes;
+    labels: indices of columns that have labels such as B-PER or O in each token, or None if they
+    are not known: then all lines that may be comments or a header are left out.
     """
 
     path: Path
     given: str
+    lines: Sequence[Line]
     separator: str
     width: int = 0
     why: str = ""
@@ -118,6 +121,13 @@ class ColumnLayout:
         word = self.columns.index(WORDS) if self.columns else 0
         has_word = any(value.strip(" ") for value in values[word : word + 1])
         return values if has_word or not {*values} <= {"", OUTSIDE, UNSET} else []
+
+    def extended(self, line: str, value: str) -> str:
+        """Return the line of a token with a value in one more column."""
+        if self.separator == TAB:
+            return TAB.join([*line.split(TAB)[: self.width], value])
+        text = line.rstrip(" \t")
+        return f"{text}{BLANKS if BLANKS in text else TAB}{value}"
 
     def check(self, number: int, values: list[str]) -> None:
         """Refuse a line with too many or too few columns. RAISES: SparseCRFError."""
@@ -157,48 +167,28 @@ class ColumnLayout:
         return SparseCRFError(Errors.SC636.format(**where, option=option))
 
 
-def read_columns(path: Path, columns: Sequence[str], separator: str = "") -> Source[Sentence]:
-    """Read a file of columns whose attributes are given; see `column_choice` for other files.
-
-    columns: attributes of its columns; separator: see `ColumnLayout`.
-    RAISES: SparseCRFError, when read, for a line with another number of columns.
-    """
-    lines = [*lines_of(path)]
-    layout = layout_of(path, separator, lines)
-    layout.columns, layout.width, layout.why = columns, len(columns), "as --columns says"
-    layout.labels = [*map(columns.index, of_spans(columns))]
-    return source_of(layout, lines)
-
-
-def layout_of(path: Path, given: str, lines: Sequence[Line]) -> ColumnLayout:
-    """Return the layout of a file whose columns are not known yet.
+def layout_of(path: Path, given: str) -> ColumnLayout:
+    """Read the lines of a file, and return its layout; its columns are not known yet.
 
     given: separator that the format says; by default a tab if most lines of tokens have one, else
     blanks. The width is that of most lines.
     """
+    lines = [*lines_of(path)]
     found = [entry for entry in lines if entry[1].strip(" \t")]
     tokens = [entry for entry in found if not entry[1].startswith(MARKS)] or found
     n_tabs = sum(TAB in line for _, line in tokens)
     separator = given or (TAB if n_tabs > len(tokens) / 2 else BLANKS)
-    layout = ColumnLayout(path, given, separator, why="as in most lines")
+    layout = ColumnLayout(path, given, lines, separator, why="as in most lines")
     widths = Counter(len(layout.split(line)) for _, line in tokens)
     layout.width = max(widths, key=lambda width: widths[width], default=0)
     return layout
 
 
-def source_of(layout: ColumnLayout, lines: Iterable[Line]) -> Source[Sentence]:
-    """Return a source of the sentences of lines."""
-    columns = tuple(layout.columns)
-    return Source(layout.path, lambda x: sentences_of(layout, lines, x.notes), columns)
-
-
-def sentences_of(
-    layout: ColumnLayout, lines: Iterable[Line], notes: dict[str, str]
-) -> Iterator[Sentence]:
-    """Yield the sentences of lines; add notes on lines that are left out."""
+def sentences_of(layout: ColumnLayout, notes: dict[str, str]) -> Iterator[Sentence]:
+    """Yield the sentences of a file; add notes on lines that are left out."""
     rows: Sentence = []
     begins = is_first = True
-    for number, line in lines:
+    for number, line in layout.lines:
         values = layout.values(line)
         if rows and (not values or values[0] == DOCSTART):
             yield rows

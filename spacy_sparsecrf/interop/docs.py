@@ -31,7 +31,7 @@ from .columns import TAB, Sentence, Source
 from .records import DOCUMENT
 from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
 
-STORED = ("TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START")
+STORED: Any = ["TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START"]
 """Token attributes that `read_docs` may set."""
 
 _READ = {WORDS: "text", "tag": "tag_", "pos": "pos_", "morph": "morph", "lemma": "lemma_"}
@@ -54,7 +54,7 @@ def read_docs(
     """
     register(source.columns)
     is_empty = True
-    for document, sentences in _of_docs(source, n_sentences):
+    for document, sentences in of_docs(source, n_sentences):
         is_empty = False
         doc = _doc_of(source, vocab, scheme, sentences)
         if document:
@@ -64,7 +64,7 @@ def read_docs(
         raise SparseCRFError(Errors.SC612.format(path=source.path))
 
 
-def _of_docs(source: Source[Sentence], n_sentences: int) -> Iterator[tuple[int, list[Sentence]]]:
+def of_docs(source: Source[Sentence], n_sentences: int) -> Iterator[tuple[int, list[Sentence]]]:
     """Group up to n_sentences sentences of a document. YIELDS: its number, and the sentences.
 
     Documents are numbered from 1; the number is 0 before the first mark of a document.
@@ -98,7 +98,7 @@ def _doc_of(
                 raise SparseCRFError(Errors.SC616.format(**where, column=column, reason=reason))
     values = {name: [row.values[i] for row in rows] for i, name in enumerate(columns)}
     arguments: dict[str, Any] = {
-        argument: ["" if value == UNSET else value for value in values[name]]
+        argument: ["" if value == source.unset else value for value in values[name]]
         for name, argument in ARGUMENTS.items()
         if name in columns
     }
@@ -116,7 +116,7 @@ def _doc_of(
             doc.spans[key] = _spans(doc, name, source, scheme, sentences)
         elif custom := custom_name(name):
             for token, value in zip(doc, values[name], strict=True):
-                if value != UNSET:
+                if value != source.unset:
                     token._.set(custom, value)
     return doc
 
@@ -131,7 +131,7 @@ def _spans(
         try:
             found = read_spans(own, scheme)
         except BadLabelError as error:
-            every = [[row.values[column] for row in rows] for _, [rows] in _of_docs(source, 1)]
+            every = [[row.values[column] for row in rows] for _, [rows] in of_docs(source, 1)]
             fitting = " or ".join(each for each in ColumnScheme if _fits(every, each))
             fits = f"{fitting or 'none of ' + ', '.join(ColumnScheme)} fits"
             where = {"path": source.path, "line": rows[error.index].line}
@@ -151,11 +151,7 @@ def _fits(sentences: Iterable[Sequence[str]], scheme: ColumnScheme) -> bool:
 
 def annotated_columns(docs: Sequence[Doc]) -> tuple[str, ...]:
     """Return the columns of all annotation in the Docs; words and tags if there is none."""
-    found = [
-        name
-        for name, attribute in _ANNOTATED.items()
-        if any(doc.has_annotation(attribute) for doc in docs)
-    ]
+    found = [name for name, own in _ANNOTATED.items() if any(x.has_annotation(own) for x in docs)]
     keys = sorted({key for doc in docs for key, spans in doc.spans.items() if len(spans)})
     return WORDS, *(found if found or keys else ["tag"]), *(f"spans:{key}" for key in keys)
 
@@ -180,9 +176,11 @@ def write_docs(
     register(columns)
     is_first = True
     for number, doc in enumerate(docs, start=1):
-        writer = _DocWriter(doc, number, path, scheme, separator)
+        writer = DocWriter(doc, number, path, scheme, separator)
         for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
-            rows = [*writer.rows(sentence, columns)]
+            tokens = [token for token in sentence if not token.is_space]
+            by_column = (writer.values(tokens, x, x in (columns[0], WORDS)) for x in columns)
+            rows = [*zip(*by_column, strict=True)]
             if not rows:
                 continue
             if is_first and is_header(rows[0], bool(of_spans(columns))):
@@ -198,23 +196,17 @@ def write_docs(
             is_first = False
 
 
-class _DocWriter(NamedTuple):
+class DocWriter(NamedTuple):
     """Writes sentences of a Doc. number: of the Doc in its file, from 1; see `write_docs`."""
 
     doc: Doc
     number: int
     path: Path
-    scheme: ColumnScheme
-    separator: str
+    scheme: ColumnScheme = ColumnScheme.iob2
+    separator: str = TAB
 
-    def rows(self, sentence: Span, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """Return the values of a sentence's tokens."""
-        may_mark = {columns[0], WORDS}
-        tokens = [token for token in sentence if not token.is_space]
-        checked = [self._checked(tokens, column, column in may_mark) for column in columns]
-        return zip(*checked, strict=True)
-
-    def _checked(self, tokens: Sequence[Token], column: str, may_mark: bool) -> list[str]:
+    def values(self, tokens: Sequence[Token], column: str, may_mark: bool = False) -> list[str]:
+        """Return the values of a column. may_mark: whether -DOCSTART- would begin a document."""
         refused = {"\t", "\n", "\r", self.separator}
         texts = self._texts(tokens, column)
         for token, text in zip(tokens, texts, strict=True):

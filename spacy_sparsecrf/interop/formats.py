@@ -8,8 +8,8 @@ from pathlib import Path
 from ..errors import Errors, SparseCRFError, refused_option
 from .annotation_tools import JsonReader, is_json, read_brat
 from .attributes import IGNORED, WORDS
-from .column_choice import choose_columns
-from .columns import BLANKS, TAB, Row, Sentence, Source, lines_of, paragraphs, read_columns
+from .column_choice import read_columns
+from .columns import BLANKS, TAB, Row, Sentence, Source, layout_of, lines_of, paragraphs
 from .conllu import CONLLU_COLUMNS, read_conllu
 from .records import Record
 
@@ -72,7 +72,7 @@ def open_source(
     """Open a file of sentences.
 
     columns: attributes of its columns, for CRFsuite "orth" and the label's; by default see
-    `choose_columns`; attribute: see `read_crfsuite`.
+    `read_columns`; attribute: see `read_crfsuite`.
     RAISES: SparseCRFError for more than one label with CRFsuite.
     """
     if kind is Format.conllu:
@@ -80,13 +80,10 @@ def open_source(
     if kind is Format.crfsuite:
         labels = [name for name in columns if name not in (WORDS, IGNORED)]
         if len(labels) > 1:
-            raise refused_option(
-                "columns", columns, "a CRFsuite file has one label, as in orth,ner"
-            )
+            reason = "a CRFsuite file has one label, as in orth,ner"
+            raise refused_option("columns", columns, reason)
         return read_crfsuite(path, attribute, *labels)
-    if columns:
-        return read_columns(path, columns, SEPARATORS[kind])
-    return choose_columns(path, SEPARATORS[kind])
+    return read_columns(layout_of(path, SEPARATORS[kind]), columns)
 
 
 def open_records(path: Path, kind: Format, lang: str, merges: bool) -> Source[Record]:

@@ -28,6 +28,7 @@ _FEATURES = {models.WAPITI: WapitiPatterns, models.CRFPP: CRFPPTemplates}
 _TRUTHS = ("true", "false")
 # Limit of positions in texts at which macros may end: for each character of all, and more.
 _TRIED_PER_CHARACTER, _MOST_TRIED = 30, 1_000_000
+_MOST_COLUMNS = 1000  # that patterns read: a list has a name for each
 _EXPECTED = 0.5  # share of tokens that probably had annotation when the model was trained
 
 
@@ -54,10 +55,10 @@ def import_model(
 ) -> Imported:
     """Read a model of Wapiti, CRF++ or CRFsuite.
 
-    columns: attributes of the columns of the data, see `parse_columns` of `patterns.plan`; known:
-    template names of CRFsuite's features, see `names_of`; dtype: of the weights.
-    RAISES: SparseCRFError for other files, patterns that read other columns, and features that
-        templates cannot express.
+    columns: attributes of the columns of the data, see `parse_columns` of `patterns.plan`. Further
+    columns that patterns read are `_.column1` and so on, by their positions from 0; known: template
+    names of CRFsuite's features, see `names_of`; dtype: of the weights.
+    RAISES: SparseCRFError for other files, and features that templates cannot express.
     """
     trained = models.read_model(path)
     if 0 < trained.n_columns < len(columns):
@@ -68,13 +69,15 @@ def import_model(
     model = trained.with_numbers(dtype)
     if trained.patterns:
         made = _FEATURES[trained.program]
-        patterns = parse_patterns(trained.patterns, made.dialect, len(columns), str(path))
+        patterns = parse_patterns(trained.patterns, made.dialect, _MOST_COLUMNS, str(path))
+        n_read = 1 + max((each.column for own in patterns for each in own.macros), default=0)
+        columns = [*columns, *(f"_.column{i}" for i in range(len(columns), n_read))]
         texts = {i: trained.features[i] for i in active}
         left = repeat(None, _MOST_TRIED + _TRIED_PER_CHARACTER * sum(map(len, texts.values())))
         with reported_as(Errors.SC631, path=path, program=trained.program):
             names = {i: names_by_patterns(text, patterns, left) for i, text in texts.items()}
         features["@crf_features"] = f"spacy_sparsecrf.{made.__name__}.v1"
-        features |= {"text": trained.patterns, "columns": list(columns)}
+        features |= {"text": trained.patterns, "columns": columns}
     else:
         last = len(trained.features) - 1  # of transitions alone
         own = [i for i in active if i < last]

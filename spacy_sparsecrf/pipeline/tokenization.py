@@ -36,8 +36,8 @@ class TokenCuts:
         """The most frequent words that are split differently, as text."""
         return ", ".join(f"{word!r} ({n})" for word, n in self.others.most_common(_N_SHOWN))
 
-    def add(self, gold: Doc) -> None:
-        """Tokenize the text of a gold Doc again, and count its tokens."""
+    def add(self, gold: Doc) -> Doc:
+        """Tokenize the text of a gold Doc again, and count its tokens. RETURNS: the Doc."""
         text, starts, found = gold.text, list[int](), set[tuple[int, int]]()
         if gold.has_unknown_spaces:
             text, starts = _joined([token.text for token in gold])
@@ -51,6 +51,7 @@ class TokenCuts:
             if (start, len(token)) not in found:
                 self.others[token.text] += 1
                 self.n_others += 1
+        return gold
 
 
 def _joined(words: list[str]) -> tuple[str, list[int]]:

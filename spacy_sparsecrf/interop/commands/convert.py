@@ -1,7 +1,7 @@
 """`convert`: convert annotated text to .spacy files, and .spacy files to columns."""
 
 import gzip
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -27,20 +27,24 @@ from ..schemes import ColumnScheme
 
 _SHARE = typer.Option(min=0.0, max=1.0, help="Share of the Docs for a .spacy file of this name")
 Share: TypeAlias = Annotated[float, _SHARE]
+Input: TypeAlias = Annotated[Path, typer.Argument(help="File to read; .gz is decompressed")]
+Output: TypeAlias = Annotated[Path, typer.Argument(help="File to write; .gz is compressed")]
+Kind: TypeAlias = Annotated[
+    Format | None,
+    typer.Option("--format", "-f", help="Format of the text (default: by its name)"),
+]
+Columns: TypeAlias = Annotated[
+    str,
+    typer.Option(help="Attributes of columns, as orth,tag,ner (default: orth, and B-X as ner)"),
+]
 
 
 def convert(
     ctx: typer.Context,
-    source: Annotated[Path, typer.Argument(help="File to read; .gz is decompressed")],
-    target: Annotated[Path, typer.Argument(help="File to write; .gz is compressed")],
-    kind: Annotated[
-        Format | None,
-        typer.Option("--format", "-f", help="Format of the text (default: by its name)"),
-    ] = None,
-    columns: Annotated[
-        str,
-        typer.Option(help="Attributes of columns, as orth,tag,ner (default: orth, and B-X as ner)"),
-    ] = "",
+    source: Input,
+    target: Output,
+    kind: Kind = None,
+    columns: Columns = "",
     docs: Annotated[int, typer.Option(min=1, help="Sentences in a Doc")] = 1,
     lang: Annotated[str, typer.Option(help="Language of the Docs")] = "xx",
     scheme: Annotated[
@@ -96,7 +100,7 @@ def convert(
             read = open_source(source, kind, names, attribute)
             found = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
         try:
-            n = _save(_counted(found, cuts), target, {"dev": dev, "test": test}, seed, force)
+            n = _save(map(cuts.add, found), target, {"dev": dev, "test": test}, seed, force)
         finally:
             for note in read.notes.values():
                 msg.info(note)
@@ -130,15 +134,21 @@ def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
 def _to_columns(
     source: Path, target: Path, names: Sequence[str], vocab: Vocab, **options: Any
 ) -> None:
-    """Write the Docs of a .spacy file as columns. options: of `write_docs`."""
+    """Write the Docs of a .spacy file as columns.
+
+    options: of `write_docs`. RAISES: SparseCRFError if there are none.
+    """
     if options["scheme"] is ColumnScheme.io:
         raise typer.BadParameter("--scheme io can be read, but not written")
     docs = [*unpack(source, vocab)]
     if not names:
         names = annotated_columns(docs)
         msg.info(f"Columns are {','.join(names)} (--columns adds others, such as space_after)")
-    n = _write(write_docs(docs, source, names, **options), source, target)
-    msg.good(f"{n} sentences are in {target}")
+    texts = [*Task("Converting", "sentences", items=write_docs(docs, source, names, **options))]
+    if not texts:
+        raise SparseCRFError(Errors.SC612.format(path=source))
+    write_text("".join(texts), target)
+    msg.good(f"{len(texts)} sentences are in {target}")
 
 
 def _format_of(source: Path, target: Path, kind: Format | None) -> Format:
@@ -150,13 +160,6 @@ def _format_of(source: Path, target: Path, kind: Format | None) -> Format:
     if written and kind not in SEPARATORS:
         raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
     return kind
-
-
-def _counted(docs: Iterable[Doc], cuts: TokenCuts) -> Iterator[Doc]:
-    """Yield Docs, and count their tokens."""
-    for doc in docs:
-        cuts.add(doc)
-        yield doc
 
 
 def _save(
@@ -184,16 +187,9 @@ def _save(
     return {path: len(found) for path, found in packed.items()}
 
 
-def _write(sentences: Iterable[str], source: Path, target: Path) -> int:
-    """Write sentences to a text file. RETURNS: their number.
-
-    source: for messages. RAISES: SparseCRFError if there are none.
-    """
-    texts = [*Task("Converting", "sentences", items=sentences)]
-    if not texts:
-        raise SparseCRFError(Errors.SC612.format(path=source))
-    data = "".join(texts).encode("utf8")
+def write_text(text: str, target: Path) -> None:
+    """Write a text to a file, compressed if its name ends with .gz."""
+    data = text.encode("utf8")
     # Compressed files are reproducible: they have no time stamp.
     packed = gzip.compress(data, mtime=0) if target.suffix == ".gz" else data
     write_files(target.parent, {target.name: packed}, "the output")
-    return len(texts)

@@ -46,9 +46,10 @@ def import_model(
     """
     with reported():
         names, target = [*map(str.strip, columns.split(","))], target.strip()
-        if target in names:
-            raise refused_option("target", target, "it is among --columns; name another")
         imported = read(source, names, _read_names(features), dtype)
+        named = imported.features.get("columns", names)
+        if target in named:
+            raise refused_option("target", target, "it is among --columns; name another")
         if features and "templates" not in imported.features:
             raise typer.BadParameter("--features is for models of CRFsuite; this has patterns")
         nlp = spacy.blank(lang)
@@ -58,6 +59,8 @@ def import_model(
         pipe = cast(SparseCRFPipe, nlp.add_pipe("sparse_crf", config=config))
         set_weights(pipe, imported.model, imported.names, str(source))
         nlp.to_disk(with_folder(output))
+        if named != names:
+            msg.info(f"Columns are {','.join(named)} (--columns names the attributes)")
         if imported.n_never:
             msg.warn(f"Left out {imported.n_never} features that no pattern generates")
         counts = f"{pipe.model.n_active} weights and {len(pipe.label_data)} labels"

@@ -13,13 +13,13 @@ import numpy as np
 from spacy.attrs import ENT_IOB, SPACY  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.strings import StringStore
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ...cli.files import read_lines
 from ...corpus.readings import Readings
 from ...errors import Errors, MissingExtraError, SparseCRFError
-from ...features.attributes import EXTENSION, Value
+from ...features.attributes import Value
 from ...features.featurizer import PlanFeaturizer
 from ...features.naming import CellNames, TokenValues
 from ...features.parsing import LIMIT
@@ -28,6 +28,7 @@ from ...features.tokens import text_of, texts_of
 from ...model.names import Outside, write_pattern_name, write_shown
 from ...registry import crf_features
 from ...schema import reported_as
+from ..attributes import register
 from .macros import Dialect, Pattern, parse_patterns
 from .plan import PatternPlan, Shown, parse_columns, plan_patterns
 
@@ -106,9 +107,7 @@ class PatternFeaturizer(PlanFeaturizer):
         if (path is None) == (not text):
             raise SparseCRFError(Errors.SC155)
         self._reads = parse_columns(columns)
-        for read in self._reads:
-            if read.name == EXTENSION and not Token.has_extension(read.argument):
-                Token.set_extension(read.argument, default=None)
+        register(columns)
         super().__init__([f"u:{read}[0]" for read in dict.fromkeys(self._reads)], start_label)
         self.path = path
         self.text = text

@@ -1,0 +1,72 @@
+"""`label`: label a file of columns with a pipeline."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import typer
+from spacy.tokens import Doc
+
+from ...cli.common import Component, Model, load, reported
+from ...cli.printing import msg
+from ...progress import Task
+from ..attributes import ENTITIES, IGNORED, UNSET, WORDS, parse_columns
+from ..column_choice import read_columns
+from ..columns import layout_of
+from ..docs import STORED, DocWriter, of_docs, read_docs
+from ..formats import SEPARATORS, format_of
+from .convert import Columns, Input, Kind, Output, write_text
+
+
+def label(
+    model: Model,
+    source: Input,
+    target: Output,
+    kind: Kind = None,
+    columns: Columns = "",
+    component: Component = "",
+) -> None:
+    """Add the labels that a pipeline predicts to a file of columns, as one more column.
+
+    The pipeline reads the words, sentences and annotation of the file. Without --columns, these are
+    the columns of the component's pattern file, the words if there is one column, or what `convert`
+    finds. Labels of entities and spans are IOB2.
+    """
+    with reported():
+        nlp, pipe = load(model, component)
+        kind = kind or format_of(source)
+        if kind not in SEPARATORS:
+            raise typer.BadParameter(f"--format {kind.value} does not have columns: convert it")
+        layout = layout_of(source, SEPARATORS[kind])
+        own: Any = getattr(pipe.features, "columns", [WORDS] * (layout.width == 1))
+        every = [*own, *[IGNORED] * (layout.width - len(own))] if WORDS in own else []
+        read = read_columns(layout, parse_columns(columns) if columns else every)
+        msg.info(f"Columns are read as {','.join(read.columns)} (see --columns)")
+        # Wapiti and CRF++ read _ as a text.
+        read.unset = "" if own else UNSET
+        # Gold labels would restrict the predicted ones.
+        key = getattr(pipe.target, "key", "")
+        attribute = getattr(pipe.target, "attr", f"spans:{key}" if key else ENTITIES)
+        read.columns = tuple(IGNORED if name == attribute else name for name in read.columns)
+        docs: Iterable[Doc] = read_docs(read, nlp.vocab)
+        # Others merge tokens.
+        names = [x for x in nlp.pipe_names if not nlp.get_pipe_meta(x).retokenizes]
+        for name in names:
+            docs = nlp.pipe(map(_restored, docs), disable={*nlp.pipe_names} - {name})
+        docs = Task("Labelling", "sentences", items=docs)
+        found: dict[int, str] = {}
+        for i, ((_, [rows]), doc) in enumerate(zip(of_docs(read, 1), docs, strict=True), start=1):
+            writer = DocWriter(doc, i, source, separator=layout.separator)
+            labels = writer.values([*doc], attribute)
+            found |= zip((row.line for row in rows), labels, strict=True)
+        texts = (layout.extended(x, found[i]) if i in found else x for i, x in layout.lines)
+        write_text("".join(f"{text}\n" for text in texts), target)
+        msg.good(f"{len(found)} labels are in {target}")
+
+
+def _restored(doc: Doc) -> Doc:
+    """Restore the annotation of the file, which a pipe may have replaced."""
+    given, data = doc.user_data.setdefault("given", (doc.to_array(STORED), {**doc.user_data}))
+    doc.from_array(STORED, np.where(given, given, doc.to_array(STORED)))  # type: ignore[arg-type]
+    doc.user_data.update(data)
+    return doc
