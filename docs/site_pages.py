@@ -37,8 +37,11 @@ INTERFACES = {
     "estimators": (
         "The estimator for scikit-learn",
         {
-            "interop.sklearn.estimator": "CRF Iteration",
-            "interop.sklearn.tagger": "Tagger WeightSummary",
+            "interop.sklearn.estimator": "CRF",
+            "interop.sequences.learner": "Iteration",
+            "interop.sequences.trained": "WeightSummary",
+            "interop.sequences.tagger": "Tagger ItemSequence",
+            "interop.sequences.trainer": "Trainer TrainLog",
         },
     ),
     "parts": (

@@ -606,6 +606,11 @@ class Errors(metaclass=_Coded):
     SC820 = "Numbers cannot become features: {names}. Give them in bins, as strings."
 
     SC821 = "{name!r} has a zero byte, which ends names in CRFsuite's files. Leave it out."
+    SC822 = (
+        "CRFsuite has no weights of {n} features with pairs of labels: {names}. Train without "
+        "`bigrams`, or export to Wapiti or CRF++."
+    )
+    SC823 = "The tagger has no model. Call open(path) first."
 
     # SC9xx: clusters
     SC900 = (

@@ -47,7 +47,7 @@ ADD_ONS = {"analysis", "distributed", "graphs", "interop"}
 MAY_IMPORT_INSIDE = {"pipeline": ADD_ONS - {"interop"}, "interop": {"analysis"}}
 for add_on in ADD_ONS:
     MAY_IMPORT[add_on] = CORE
-MAY_IMPORT["sklearn"] = {"interop"}
+MAY_IMPORT["sklearn"] = MAY_IMPORT["pycrfsuite"] = {"interop"}
 MAY_IMPORT["__main__"] = {"cli"} | ADD_ONS
 MAY_IMPORT["__init__"] = CORE | {"analysis"}  # lazily, on first access of a name
 

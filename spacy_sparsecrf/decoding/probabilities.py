@@ -3,6 +3,7 @@
 Imports numba. log Z, alpha and beta are sums over the valid and permitted paths of a chain.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -63,12 +64,13 @@ class Posterior:
     def _forward(self) -> Forward:
         return run(self._chains)
 
-    def best(self) -> Ints:
+    def labels(self) -> list[int]:
         """Return the labels of the most probable path of each sequence: [N]."""
         chains, labels = self._chains, np.empty(len(self._chains.scores), np.int32)
         scored = chains.scored._replace(scores=chains.scores.copy())
         viterbi(scored, chains.slack, chains.search, np.empty(chains.scores.shape[1]), labels)
-        return labels
+        found: list[int] = labels.tolist()
+        return found
 
     def marginals(self) -> Floats:
         """Compute p(y_t = y | x): [N, Y]."""
@@ -82,6 +84,10 @@ class Posterior:
         _score(self._chains.scored, np.ascontiguousarray(labels, dtype=np.int32), scores)
         found: Floats = np.minimum(scores - self._forward.log_z, 0.0)
         return found
+
+    def log_probability(self, labels: Sequence[int]) -> float:
+        """Compute log p(y | x) of labels of all tokens."""
+        return float(self.log_probabilities(np.array(labels, np.int32)).sum())
 
 
 def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:

@@ -53,7 +53,7 @@ class CrfsuiteModel:
     """A model in CRFsuite's format, of which only what is asked for is read.
 
     data: the file; path: for messages. RAISES: SparseCRFError, also later, for damaged data.
-    Attributes: labels: in order; weights_at: place of the chunk FEAT.
+    Attributes: labels: in order.
     """
 
     def __init__(self, data: bytes, path: object = "the model") -> None:
@@ -62,7 +62,7 @@ class CrfsuiteModel:
             magic, size, *_ = header = _HEADER.unpack_from(data)
             if magic != MAGIC or size != len(data):
                 raise ValueError(f"it has {len(data)} bytes")
-            *_, self.weights_at, labels, attributes, self._of_labels, self._of_attributes = header
+            *_, self._weights_at, labels, attributes, self._of_labels, self._of_attributes = header
             self._names, self.labels = _Names(data, attributes), [*_Names(data, labels)]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -100,7 +100,7 @@ class CrfsuiteModel:
         (n,) = struct.unpack_from("<I", self.data, at)
         found = []
         for k in struct.unpack_from(f"<{n}I", self.data, at + 4):
-            at = self.weights_at + _CHUNK.size + k * _WEIGHT.size
+            at = self._weights_at + _CHUNK.size + k * _WEIGHT.size
             own, source, label, weight = _WEIGHT.unpack_from(self.data, at)
             if (own, source) != (kind, number) or label >= len(self.labels):
                 raise ValueError(f"weight {k} is not of number {number}")

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel, WeightTable
 from ..schema import reported_as
@@ -21,8 +20,6 @@ from .crfsuite_file import MAGIC, CrfsuiteModel, ExternalWeights
 
 WAPITI, CRFPP, CRFSUITE = "Wapiti", "CRF++", "CRFsuite"
 
-_FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("target", "<u4"), ("weight", "<f8")])
-_CHUNK = struct.Struct("<4sII")  # name, size, number
 _DAMAGE = (ArithmeticError, ValueError, LookupError, StopIteration, struct.error)
 _KINDS = ("maxent", "memm", "chain")  # by Wapiti's number; its first versions wrote none for a CRF
 
@@ -63,7 +60,7 @@ def read_model(path: Path) -> TrainedModel:
     for begin, program, read in (
         (b"#mdl#", WAPITI, _read_wapiti),
         (b"version:", CRFPP, _read_crfpp),
-        (MAGIC, CRFSUITE, _read_crfsuite),
+        (MAGIC, CRFSUITE, lambda path: of_crfsuite(CrfsuiteModel(path.read_bytes(), path))),
     ):
         if start.startswith(begin):
             with reported_as(Errors.SC631, _DAMAGE, path=path, program=program):
@@ -119,6 +116,8 @@ def _read_wapiti(path: Path) -> TrainedModel:
 
 
 def _read_crfpp(path: Path) -> TrainedModel:
+    from ..cli.files import read_lines  # imports spaCy
+
     lines = read_lines(path)
 
     def block() -> list[str]:
@@ -171,18 +170,16 @@ def _by_place(
 # CRFsuite
 
 
-def _read_crfsuite(path: Path) -> TrainedModel:
-    data = path.read_bytes()
-    model = CrfsuiteModel(data, path)
-    name, _, n = _CHUNK.unpack_from(data, model.weights_at)
-    if name != b"FEAT":
-        raise ValueError("it has no features")
-    table = np.frombuffer(data, _FEATURE, n, model.weights_at + _CHUNK.size)
-    attributes, is_pair = model.attributes, table["type"] == 1
-    source, target = table["source"].astype(np.int64), table["target"].astype(np.int64)
+def of_crfsuite(model: CrfsuiteModel) -> TrainedModel:
+    """Return all weights of a model of CRFsuite. RAISES: SparseCRFError for damaged data."""
+    attributes, pairs = model.attributes, model.pairs()
+    n, states = len(attributes), map(model.states, range(1, len(attributes) + 1))
+    rows = [(k, -1, y, weight) for k, own in enumerate(states) for y, weight in own]
     # The feature of transitions alone follows all attributes.
-    feature = np.where(is_pair, len(attributes), source)
-    weights = ExternalWeights(
-        feature, np.where(is_pair, source, -1), target, table["weight"].copy()
-    )
+    rows += [
+        (n, i, y, weight) for i, row in enumerate(pairs) for y, weight in enumerate(row) if weight
+    ]
+    features, previous, labels = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3).T
+    values = np.array([row[3] for row in rows], np.float64)
+    weights = ExternalWeights(features, previous, labels, values)
     return TrainedModel(CRFSUITE, "chain", model.labels, "", [*attributes, ""], weights)

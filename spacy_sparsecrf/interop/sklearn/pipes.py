@@ -11,7 +11,7 @@ from ...model.model import CRFModel
 from ...model.names import ALWAYS
 from ..external_features import names_of, templates_of
 from ..importing import set_weights
-from . import encoding
+from ..sequences import encoding
 
 _OF_SPANS = ("sparse_crf_ner", "sparse_crf_spans")
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.interop.sklearn.attributes import Vocabulary, read_attributes
+from spacy_sparsecrf.interop.sequences.attributes import Vocabulary
+from spacy_sparsecrf.interop.sequences.encoding import read_attributes
 
 
 def read(*tokens: Any) -> list[list[tuple[str, float]]]:
@@ -59,7 +60,7 @@ def test_tokens_of_all_kinds_are_read_alike():
 
 
 def test_unknown_attributes_are_not_there_and_do_not_grow_a_vocabulary():
-    vocabulary = Vocabulary({"w:a": 1, "n": 2})
+    vocabulary = Vocabulary({"w:a": 1, "n": 2}.get)
     found = read_attributes([[{"w": "a", "n": 1}, {"w": "b", "n": 0}]], vocabulary)
     assert found.numbers.tolist() == [1, 2, 2] and found.tokens.tolist() == [0, 0, 1]
     assert found.values.tolist() == [1.0, 1.0, 0.0] and found.offsets.tolist() == [0, 2]

@@ -180,19 +180,25 @@ def test_a_line_is_written_for_each_iteration(capsys):
     assert rows[-1].accuracy is None and not capsys.readouterr().out
 
 
-def test_weights_are_kept_in_a_file(tmp_path):
-    """Feature names may be any text."""
+@pytest.mark.parametrize(
+    "options", [{}, {"bigrams": True}, {"start_label": True, "dtype": "float64"}], ids=str
+)
+def test_weights_are_kept_in_a_file(tmp_path, options):
+    """Feature names may be any text; the format is CRFsuite's if it can express the weights."""
     path = tmp_path / "model.crfsuite"
     odd = [[{**token, "} = {\n": "a --> b: 1"} for token in tokens] for tokens in X]
-    crf = CRF(c1=0.05, model_filename=str(path)).fit(odd, Y)
+    crf = CRF(c1=0.05, max_iterations=30, model_filename=str(path), **options).fit(odd, Y)
+    assert path.read_bytes().startswith(b"lCRF") != bool(options)
     loaded = CRF(model_filename=str(path))
     assert loaded.state_features_ == crf.state_features_
     assert loaded.transition_features_ == crf.transition_features_
+    assert loaded.bigram_features_ == crf.bigram_features_
     assert [*loaded.predict(odd)] == [*crf.predict(odd)]
     assert clone(loaded).get_params() == loaded.get_params()
-    data = path.read_bytes()
-    for damaged in (b"", b"#mdl#2#1", data[:-9], data.replace(b"attributes", b"attributed")):
-        path.write_bytes(damaged)
+    data, damaged = path.read_bytes(), {b"", b"#mdl#2#1"}
+    damaged |= {data[:-9], data.replace(b"attributes", b"attributed").replace(b"CQDB", b"CQDC")}
+    for data in damaged:
+        path.write_bytes(data)
         with pytest.raises(SparseCRFError, match="SC"):
             CRF(model_filename=str(path)).predict(odd)
 

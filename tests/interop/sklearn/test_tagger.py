@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.interop.sklearn import tagger as home
-from spacy_sparsecrf.interop.sklearn.attributes import Vocabulary, read_attributes
-from spacy_sparsecrf.interop.sklearn.encoding import bigrams_of, observe
-from spacy_sparsecrf.interop.sklearn.tagger import Tagger
+from spacy_sparsecrf.interop.sequences import prediction as home
+from spacy_sparsecrf.interop.sequences.attributes import Vocabulary
+from spacy_sparsecrf.interop.sequences.encoding import bigrams_of, observe, read_attributes
+from spacy_sparsecrf.pycrfsuite import Tagger
 from spacy_sparsecrf.sklearn import CRF
 
 from .cases import make_xy
@@ -59,10 +59,10 @@ def tagger(request) -> Tagger:
 
 def hashed(tagger: Tagger, X: list[Any]) -> tuple[Decoder, Any]:
     """Return a decoder, and the observations of sequences as in training."""
-    known = {text: number for number, text in enumerate(tagger.attributes, start=1)}
-    chosen = bigrams_of(tagger.model, len(known))
-    read = read_attributes(X, Vocabulary(known))
-    return Decoder(tagger.model), observe(read, chosen, start_label=True)
+    trained = tagger.predictor.trained
+    chosen = bigrams_of(trained.model, len(trained.attributes))
+    read = read_attributes(X, Vocabulary(trained.find))
+    return Decoder(trained.model), observe(read, chosen, start_label=True)
 
 
 @settings(max_examples=60)
@@ -70,19 +70,20 @@ def hashed(tagger: Tagger, X: list[Any]) -> tuple[Decoder, Any]:
 def test_scores_by_number_are_scores_by_hash(tagger, X):
     decoder, observations = hashed(tagger, X)
     expected = decoder.marginals(observations)
-    found = [row for rows in tagger.predict_marginals(X) for row in rows]
+    found = [row for rows in tagger.predictor.marginals(X) for row in rows]
     names = tagger.labels()
     np.testing.assert_allclose(
         [[row[name] for name in names] for row in found] or np.empty((0, 3)), expected, atol=1e-12
     )
-    for x, labels in zip(X, tagger.predict(X), strict=True):
+    for x, labels in zip(X, tagger.predictor.labels(X), strict=True):
         tagger.set(x)
         assert tagger.tag() == labels
         best = tagger.probability(labels)
-        assert best == pytest.approx(math.exp(tagger.log_probability(x, labels)), abs=1e-12)
+        chain = tagger.predictor.chain(x)
+        assert best == math.exp(tagger.predictor.log_probability(chain, labels))
         [other] = hashed(tagger, [x])[0].nbest(hashed(tagger, [x])[1], 1)
         assert best == pytest.approx(math.exp(other[1][0]), abs=1e-9)
-        rows = tagger.predict_marginals([x])[0]
+        [rows] = tagger.predictor.marginals([x])
         for t, label in enumerate(labels):
             assert tagger.marginal(label, t) == pytest.approx(rows[t][label], abs=1e-12)
 
@@ -123,8 +124,8 @@ def test_before_a_sequence_is_set_there_are_no_tokens():
 
 
 def test_the_vocabulary_of_nested_dicts_keeps_a_bounded_number_of_entries(monkeypatch):
-    monkeypatch.setattr("spacy_sparsecrf.interop.sklearn.attributes._MOST_KEPT", 10)
-    vocabulary = Vocabulary({"near:w:a": 1})
+    monkeypatch.setattr("spacy_sparsecrf.interop.sequences.attributes._MOST_KEPT", 10)
+    vocabulary = Vocabulary({"near:w:a": 1}.get)
     for i in range(100):
         found = read_attributes([[{"near": {"w": "a"}, f"k{i}": {"w": f"{i}"}}]], vocabulary)
         assert found.numbers.tolist() == [1]

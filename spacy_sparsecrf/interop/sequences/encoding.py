@@ -11,14 +11,28 @@ from ...corpus.encoded import EncodedCorpus, Observations
 from ...corpus.numbering import find_keys
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...model.model import CRFModel
-from .attributes import SEPARATOR, Attributes, Longs, Vocabulary, read_attributes
+from .attributes import SEPARATOR, Vocabulary, read_numbers
 from .labels import read_gold, read_weights
 
+Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 # The key of the feature that is active at every token; an attribute's key is its number plus this.
 ALWAYS = 1
 SHOWN = 10  # features in messages
+
+
+class Attributes(NamedTuple):
+    """Known attributes of the N tokens of sequences.
+
+    offsets: [S + 1] int64, tokens of a sequence; tokens, numbers: [M] int64, token and number > 0
+    of an attribute, in the order of tokens; values: [M] float64, finite.
+    """
+
+    offsets: Longs
+    tokens: Longs
+    numbers: Longs
+    values: NDArray[np.float64]
 
 
 class Encoded(NamedTuple):
@@ -83,6 +97,17 @@ def read_corpus(
     known = (feature >= 0) & (label >= 0)
     zeros = np.unique(feature[known] * len(names) + label[known])
     return Encoded(corpus, names, texts, [texts[n - 1] for n in real.tolist()], zeros)
+
+
+def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary) -> Attributes:
+    """Read the features of sequences of tokens. RAISES: as `read_numbers`."""
+    ends, sizes, numbers, values = read_numbers(sequences, vocabulary)
+    found = np.array(numbers, np.int64)
+    of_tokens = np.where(found < 0, 0.0, 1.0)
+    of_tokens[[*values]] = [*values.values()]
+    known = np.flatnonzero(found)
+    tokens = np.repeat(np.arange(len(sizes)), sizes)
+    return Attributes(np.array(ends), tokens[known], np.abs(found[known]), of_tokens[known])
 
 
 def observe(attributes: Attributes, chosen: Mask, start_label: bool) -> Observations:

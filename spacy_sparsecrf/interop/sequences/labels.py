@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...corpus.encoded import MISSING
 from ...errors import Errors, SparseCRFError
-from .attributes import as_tokens
+from .attributes import as_tokens, check_length, check_lengths
 
 
 def read_gold(y: Iterable[Any], lengths: Sequence[int]) -> tuple[list[str], NDArray[np.int32]]:
@@ -53,27 +53,12 @@ def _as_lists(y: Iterable[Any]) -> list[Any]:
     return found
 
 
-def check_lengths(lengths: Sequence[int], y: Sequence[Any], suffix: str = "") -> None:
-    """Check that there is one label for each token.
-
-    lengths: of the sequences; suffix: of the names X and y in messages. RAISES: SparseCRFError.
-    """
-    _check_length(f"X{suffix}", len(lengths), f"y{suffix}", len(y))
-    for number, (n, gold) in enumerate(zip(lengths, y, strict=True)):
-        _check_length(f"X{suffix}[{number}]", n, f"y{suffix}[{number}]", len(gold))
-
-
-def _check_length(x: str, n: int, y: str, found: int) -> None:
-    if found != n:
-        raise SparseCRFError(Errors.SC802.format(x=x, n=n, y=y, found=found))
-
-
 def read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     """Return the weights of n sequences. RAISES: SparseCRFError unless [n], finite and >= 0."""
     if sample_weight is None:
         return np.ones(n)
     weights = np.array(sample_weight, np.float64).ravel()
-    _check_length("X", n, "sample_weight", len(weights))
+    check_length("X", n, "sample_weight", len(weights))
     if not (np.isfinite(weights) & (weights >= 0.0)).all():
         reason = "weights are finite and not negative"
         raise SparseCRFError(
@@ -82,7 +67,7 @@ def read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]
     return weights
 
 
-def accuracy(found: Sequence[Any], y: Sequence[Any], weights: Iterable[float]) -> float:
+def accuracy(found: Iterable[Any], y: Sequence[Any], weights: Iterable[float]) -> float:
     """Return the share of tokens with a gold label that are labelled correctly.
 
     found, y: predicted and gold labels, of the same lengths; weights: [S], of sequences.

@@ -1,20 +1,54 @@
-"""Scores of tokens from the numbers of their attributes. Imports numba."""
+"""Prediction by the kernels, from the numbers of attributes. Imports numba."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...decoding.decoder import ScoredTokens
+from ...decoding.decoder import Decoder, ScoredTokens
+from ...decoding.probabilities import Posterior
 from ...kernels.layout import Csr
 from ...kernels.numba_support import Bound
 from ...kernels.values import score_numbered
 from ...model.model import CRFModel
-from .attributes import Longs, Numbered
-from .encoding import ALWAYS, bigrams_of, rows_of
+from .attributes import Numbered
+from .encoding import ALWAYS, Longs, bigrams_of, rows_of
+from .trained import TrainedWeights
 
 _score = Bound(score_numbered)
 _PAIRS = np.array([ALWAYS], np.uint64)
 _NO_VALUES = np.empty(0, np.float32)
 Floats = NDArray[np.float32]
+
+
+class CompiledRoad:
+    """Predicts by kernels; see `prediction.PlainRoad`."""
+
+    def __init__(self, weights: TrainedWeights) -> None:
+        self._score = Scorer(weights.model, len(weights.attributes))
+        self._decoder = Decoder(weights.model)
+
+    def chain(self, read: Numbered) -> Posterior:
+        """Return the distribution of the label sequences of one sequence."""
+        return self._decoder.posterior(self._score(read))
+
+    def labels(self, read: Numbered) -> Iterator[list[int]]:
+        """Yield the most probable labels of each sequence."""
+        scored = self._score(read)
+        return _cut(read, self._decoder.viterbi(scored))
+
+    def marginals(self, read: Numbered) -> Iterator[list[list[float]]]:
+        """Yield p(y_t = y | x) of each sequence: [T][Y]."""
+        scored = self._score(read)
+        return _cut(read, self._decoder.marginals(scored))
+
+
+def _cut(read: Numbered, found: NDArray[Any]) -> Iterator[list[Any]]:
+    """Yield what was found for the tokens of each sequence."""
+    rows = found.tolist()
+    return (rows[a:b] for a, b in pairwise(read.ends))
 
 
 class Scorer:

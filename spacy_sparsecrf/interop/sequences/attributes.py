@@ -6,36 +6,19 @@ in a list is itself. The value of an attribute is 1, unless it is given as a num
 is 0. An attribute with value 0 adds nothing to a score, but counts as observed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from numbers import Real
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...errors import Errors, SparseCRFError
-
-Longs = NDArray[np.int64]
 
 _UNKNOWN = 0  # the number of an unknown attribute
 SEPARATOR = ":"
 _MOST_KEPT = 1 << 22  # largest number of entries cached in a vocabulary that does not grow
-_SIMPLE = (str, bytes, Real, np.bool_)
+_SIMPLE = (str, bytes, Real)
 _NUMBERS = (float, int)
-_LARGEST = float(np.finfo(np.float32).max)
-
-
-class Attributes(NamedTuple):
-    """Known attributes of the N tokens of sequences.
-
-    offsets: [S + 1] int64, tokens of a sequence; tokens, numbers: [M] int64, token and number > 0
-    of an attribute, in the order of tokens; values: [M] float64, finite.
-    """
-
-    offsets: Longs
-    tokens: Longs
-    numbers: Longs
-    values: NDArray[np.float64]
+_BOOLS = ("bool", "bool_")  # names of numpy's type, which is no number to Python
+_LARGEST = 3.4028234663852886e38  # of float32
 
 
 class Numbered(NamedTuple):
@@ -60,14 +43,16 @@ class Vocabulary(dict[Any, int]):
     nested features raise TypeError. Nested dicts have vocabularies of their own, see `inner`.
     is_flat: whether all dicts so far had only pairs that can be looked up.
 
-    known: attributes with their numbers; None: empty, new attributes get the next numbers.
+    find: returns the number of a known attribute, or 0 or None; by default, all attributes are new
+        and get the next numbers.
     texts: the attributes that are new, in the order of their numbers.
     """
 
-    def __init__(self, known: Mapping[str, int] | None = None) -> None:
+    def __init__(self, find: Callable[[str], int | None] | None = None) -> None:
         super().__init__()
-        self._grows, self.is_flat = known is None, True
-        self._known, self.texts, self._prefix = dict(known or {}), list[str](), ""
+        self._grows, self.is_flat = find is None, True
+        self._known, self.texts, self._prefix = dict[str, int](), list[str](), ""
+        self._find = find or self._known.get
         self._inner, self._left = dict[str, Vocabulary](), [_MOST_KEPT]
 
     def inner(self, key: Any) -> "Vocabulary":
@@ -82,13 +67,13 @@ class Vocabulary(dict[Any, int]):
 
     def __missing__(self, item: Any) -> int:
         key, value = (item, True) if isinstance(item, str) else item
-        if not isinstance(value, _SIMPLE):
+        if not isinstance(value, _SIMPLE) and type(value).__name__ not in _BOOLS:
             raise TypeError
         [(text, sign)] = _valued(_text(key), value)
         if sign not in (0.0, 1.0):
             raise TypeError
         text = self._prefix + text
-        number = self._known.get(text, _UNKNOWN)
+        number = self._find(text) or _UNKNOWN
         if self._grows and not number:
             self.texts.append(text)
             number = self._known[text] = len(self.texts)
@@ -103,15 +88,18 @@ class Vocabulary(dict[Any, int]):
         return self._grows or self._left[0] >= 0
 
 
-def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary) -> Attributes:
-    """Read the features of sequences of tokens. RAISES: as `read_numbers`."""
-    ends, sizes, numbers, values = read_numbers(sequences, vocabulary)
-    found = np.array(numbers, np.int64)
-    of_tokens = np.where(found < 0, 0.0, 1.0)
-    of_tokens[[*values]] = [*values.values()]
-    known = np.flatnonzero(found)
-    tokens = np.repeat(np.arange(len(sizes)), sizes)
-    return Attributes(np.array(ends), tokens[known], np.abs(found[known]), of_tokens[known])
+def items_of(sequence: Any) -> list[dict[str, float]]:
+    """Return the values of the attributes of tokens. RAISES: as `read_numbers`."""
+    found = []
+    for t, token in enumerate(as_tokens(sequence, "xseq")):
+        values: dict[str, float] = {}
+        try:
+            for text, value in _features(token):
+                values[text] = values.get(text, 0.0) + value
+        except (TypeError, ValueError, RecursionError) as error:
+            raise _invalid(f"xseq[{t}]", error) from None
+        found.append(values)
+    return found
 
 
 def read_numbers(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 0) -> Numbered:
@@ -131,8 +119,7 @@ def read_numbers(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 
                 else:
                     _read_features(token, vocabulary, numbers, values)
             except (TypeError, ValueError, RecursionError) as error:
-                place = f"X[{s}][{len(sizes) - ends[-1]}]"
-                raise SparseCRFError(Errors.SC801.format(place=place, reason=error)) from None
+                raise _invalid(f"X[{s}][{len(sizes) - ends[-1]}]", error) from None
             sizes.append(len(numbers) - begin)
         ends.append(len(sizes))
     return found
@@ -142,9 +129,28 @@ def as_tokens(sequence: Any, place: str) -> Collection[Any]:
     """Return the tokens of a sequence, also of an iterator. RAISES: SparseCRFError."""
     unordered = isinstance(sequence, str | bytes | Mapping | Set)
     if unordered or not isinstance(sequence, Iterable):
-        reason = f"it is a {type(sequence).__name__}, not a list of tokens"
-        raise SparseCRFError(Errors.SC801.format(place=place, reason=reason))
+        raise _invalid(place, f"it is a {type(sequence).__name__}, not a list of tokens")
     return sequence if isinstance(sequence, Collection) else [*sequence]
+
+
+def _invalid(place: str, reason: object) -> SparseCRFError:
+    return SparseCRFError(Errors.SC801.format(place=place, reason=reason))
+
+
+def check_lengths(lengths: Sequence[int], y: Sequence[Any], suffix: str = "") -> None:
+    """Check that there is one label for each token.
+
+    lengths: of the sequences; suffix: of the names X and y in messages. RAISES: SparseCRFError.
+    """
+    check_length(f"X{suffix}", len(lengths), f"y{suffix}", len(y))
+    for number, (n, gold) in enumerate(zip(lengths, y, strict=True)):
+        check_length(f"X{suffix}[{number}]", n, f"y{suffix}[{number}]", len(gold))
+
+
+def check_length(x: str, n: int, y: str, found: int) -> None:
+    """Refuse another number than n. x, y: names, for the message. RAISES: SparseCRFError."""
+    if found != n:
+        raise SparseCRFError(Errors.SC802.format(x=x, n=n, y=y, found=found))
 
 
 def _read_dict(
@@ -210,7 +216,7 @@ def _valued(key: str, value: Any) -> Iterator[tuple[str, float]]:
     """Yield each attribute of a dict's key and value, and its value."""
     if isinstance(value, str | bytes):
         yield f"{key}{SEPARATOR}{_text(value)}", 1.0
-    elif isinstance(value, Real | np.bool_):
+    elif isinstance(value, Real) or type(value).__name__ in _BOOLS:
         # Compared before conversion, which may overflow for large integers.
         number: Any = value
         if not -_LARGEST <= number <= _LARGEST:

@@ -1,0 +1,83 @@
+"""The plain decoder of a chain, in the standard library alone: slow, obvious, loaded at once.
+
+A process that labels a few texts uses it instead of the kernels, and it is the reference that the
+kernels are tested with. Their labels are the same, also if several paths have the best score.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from operator import add
+
+Rows = Sequence[Sequence[float]]
+
+
+class PlainChain:
+    """The distribution of the label sequences of a chain.
+
+    scores: [T][Y] of tokens; pairs: [T][Y + 1][Y] of label pairs, row Y: from the beginning.
+    """
+
+    def __init__(self, scores: Rows, pairs: Sequence[Rows]) -> None:
+        self._scores, self._pairs = scores, pairs
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def labels(self) -> list[int]:
+        """Find the most probable labels: argmax_y sum_t scores[t][y_t] + pairs[t][y_{t-1}][y_t].
+
+        The lowest label wins a tie, of the last token first.
+        """
+        best: list[float] = []
+        before = []
+        for scores, pairs in zip(self._scores, self._pairs, strict=True):
+            if not best:
+                best = [*map(add, scores, pairs[-1])]
+                continue
+            steps = [[*map(add, best, column)] for column in zip(*pairs[:-1], strict=True)]
+            tops = [*map(max, steps)]
+            before.append([step.index(top) for step, top in zip(steps, tops, strict=True)])
+            best = [*map(add, scores, tops)]
+        found = [best.index(max(best))] if best else []
+        for labels in reversed(before):
+            found.append(labels[found[-1]])
+        return found[::-1]
+
+    def marginals(self) -> list[list[float]]:
+        """Compute p(y_t = y | x): [T][Y]."""
+        ahead: list[float] = [0.0] * len(self._scores[0]) if self._scores else []
+        beta = [ahead]
+        for scores, pairs in zip(self._scores[:0:-1], self._pairs[:0:-1], strict=True):
+            behind = [*map(add, scores, beta[-1])]
+            beta.append([log_sum(map(add, row, behind)) for row in pairs[:-1]])
+        both = zip(self._alpha, reversed(beta), strict=False)
+        return [[math.exp(a + b - self.log_z) for a, b in zip(*rows, strict=True)] for rows in both]
+
+    def log_probability(self, labels: Sequence[int]) -> float:
+        """Compute log p(y | x) of the labels [T]."""
+        steps = zip(self._scores, self._pairs, (-1, *labels), labels, strict=False)
+        score = sum(scores[y] + pairs[before][y] for scores, pairs, before, y in steps)
+        return min(score - self.log_z, 0.0)
+
+    @cached_property
+    def log_z(self) -> float:
+        """The logarithm of the sum over all paths of exp(score)."""
+        return log_sum(self._alpha[-1]) if self._scores else 0.0
+
+    @cached_property
+    def _alpha(self) -> list[list[float]]:
+        """The logarithms of the sums over paths up to a token with a label: [T][Y]."""
+        found: list[list[float]] = []
+        for scores, pairs in zip(self._scores, self._pairs, strict=True):
+            columns = zip(*pairs[:-1], strict=True)
+            sums = [log_sum(map(add, found[-1], each)) for each in columns] if found else pairs[-1]
+            found.append([*map(add, scores, sums)])
+        return found
+
+
+def log_sum(values: Iterable[float]) -> float:
+    """Compute log sum_i exp(values[i])."""
+    values = [*values]
+    top = max(values)
+    return top + math.log(sum(math.exp(value - top) for value in values))

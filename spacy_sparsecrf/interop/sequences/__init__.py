@@ -1,0 +1,1 @@
+"""Sequences of features, without Docs: reading, training and prediction."""

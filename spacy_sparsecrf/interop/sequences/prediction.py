@@ -1,0 +1,148 @@
+"""Prediction of labels of sequences, by the plain decoder at first, then by the kernels.
+
+Loading the kernels takes longer than labelling thousands of short sequences plainly. So a process
+that has not loaded them labels plainly until this has cost as much, and then loads them, once.
+"""
+
+import math
+import struct
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ...decoding.plain import PlainChain
+from ..crfsuite_file import CrfsuiteModel
+from .attributes import Numbered, Vocabulary, check_lengths, read_numbers
+
+if TYPE_CHECKING:
+    from ...decoding.probabilities import Posterior
+    from .scoring import CompiledRoad
+    from .trained import TrainedWeights
+
+_BLOCK = 256  # sequences per batch
+_MOST_STEPS = 1_000_000
+"""Weights that are added plainly, in 1,000 to 5,000 short texts, before the kernels are loaded."""
+_FLOAT = struct.Struct("f")
+
+Weights: TypeAlias = "CrfsuiteModel | TrainedWeights"
+
+
+class Predictor:
+    """Labels sequences. names, numbers: of the labels."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights, self._vocabulary = weights, Vocabulary(weights.find)
+        self.names = weights.labels
+        self.numbers = {label: number for number, label in enumerate(self.names)}
+        self._plain: PlainRoad | None = None
+        if isinstance(weights, CrfsuiteModel) and "numba" not in sys.modules:
+            self._plain = PlainRoad(weights)
+
+    def chain(self, xseq: Iterable[Any]) -> "PlainChain | Posterior":
+        """Read a sequence. RETURNS: the distribution of its labels."""
+        read = read_numbers((xseq,), self._vocabulary)
+        return self._road(read).chain(read)
+
+    def label(self, xseq: Iterable[Any]) -> list[str]:
+        """Return the most probable labels of a sequence."""
+        return [self.names[y] for y in self.chain(xseq).labels()]
+
+    def labels(self, X: Iterable[Any]) -> Iterator[list[str]]:
+        """Yield the most probable labels of each sequence."""
+        names = self.names
+        for read in self._blocks(X):
+            yield from ([names[y] for y in ids] for ids in self._road(read).labels(read))
+
+    def marginals(self, X: Iterable[Any]) -> Iterator[list[dict[str, float]]]:
+        """Yield p(y_t = y | x) of each sequence: a dict by label for each token."""
+        for read in self._blocks(X):
+            for rows in self._road(read).marginals(read):
+                yield [dict(zip(self.names, row, strict=True)) for row in rows]
+
+    def log_probability(self, chain: "PlainChain | Posterior", yseq: Sequence[str]) -> float:
+        """Compute log p(y | x) of a sequence that was read; -inf with unknown labels.
+
+        RAISES: SparseCRFError if x and y differ in length.
+        """
+        check_lengths([len(chain)], [yseq])
+        given = [*map(self.numbers.get, yseq)]
+        known = [y for y in given if y is not None]
+        return chain.log_probability(known) if len(known) == len(given) else -math.inf
+
+    def _blocks(self, X: Iterable[Any]) -> Iterator[Numbered]:
+        """Read sequences in batches."""
+        todo, first = iter(X), 0
+        while block := [*islice(todo, _BLOCK)]:
+            yield read_numbers(block, self._vocabulary, first)
+            first += len(block)
+
+    def _road(self, read: Numbered) -> "PlainRoad | CompiledRoad":
+        if self._plain is not None:
+            if not self._plain.is_over(read):
+                return self._plain
+            self._plain, self._vocabulary = None, Vocabulary(self.trained.find)
+        return self._compiled
+
+    @cached_property
+    def trained(self) -> "TrainedWeights":
+        """All weights."""
+        if not isinstance(self.weights, CrfsuiteModel):
+            return self.weights
+        from .trained import TrainedWeights  # imports numpy
+
+        return TrainedWeights.of_crfsuite(self.weights)
+
+    @cached_property
+    def _compiled(self) -> "CompiledRoad":
+        from .scoring import CompiledRoad  # imports numba
+
+        return CompiledRoad(self.trained)
+
+
+class PlainRoad:
+    """Predicts in the standard library alone."""
+
+    left = _MOST_STEPS  # of all models of the process
+
+    def __init__(self, weights: CrfsuiteModel) -> None:
+        self._states, self._pairs = weights.states, weights.pairs()
+        self._known: dict[int, list[tuple[int, float]]] = {0: []}
+
+    def is_over(self, read: Numbered) -> bool:
+        """Count the weights that sequences need; return whether they are too many."""
+        PlainRoad.left -= 2 * len(read.numbers) + len(read.sizes) * len(self._pairs) ** 2
+        return PlainRoad.left < 0
+
+    def chain(self, read: Numbered) -> PlainChain:
+        """Return the distribution of the label sequences of one sequence."""
+        [found] = self._chains(read)
+        return found
+
+    def labels(self, read: Numbered) -> Iterator[list[int]]:
+        """Yield the most probable labels of each sequence."""
+        return (each.labels() for each in self._chains(read))
+
+    def marginals(self, read: Numbered) -> Iterator[list[list[float]]]:
+        """Yield p(y_t = y | x) of each sequence: [T][Y]."""
+        return (each.marginals() for each in self._chains(read))
+
+    def _chains(self, read: Numbered) -> Iterator[PlainChain]:
+        scores, m, n_labels = [], 0, len(self._pairs) - 1
+        for size in read.sizes:
+            own = [0.0] * n_labels
+            for k in range(m, m + size):
+                number = max(read.numbers[k], 0)
+                known = self._known.get(number)
+                if known is None:
+                    known = self._known[number] = self._states(number)
+                x = read.values.get(k, 1.0)
+                if x != 1.0:
+                    (x,) = _FLOAT.unpack(_FLOAT.pack(x))  # as the kernels read it
+                for label, weight in known:
+                    own[label] += x * weight
+            scores.append(own)
+            m += size
+        for a, b in pairwise(read.ends):
+            yield PlainChain(scores[a:b], [self._pairs] * (b - a))

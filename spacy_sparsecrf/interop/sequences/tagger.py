@@ -1,0 +1,146 @@
+"""Labels, probabilities and weights of a trained model, as of `pycrfsuite.Tagger`."""
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from ...errors import Errors, SparseCRFError
+from ..crfsuite_file import MAGIC, CrfsuiteModel
+from .attributes import items_of
+from .prediction import Predictor, Weights
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from ...decoding.plain import PlainChain
+    from ...decoding.probabilities import Posterior
+    from .trained import WeightSummary
+
+
+class ItemSequence(list[dict[str, float]]):
+    """The features of a sequence, read once: for each token the values of its attributes.
+
+    >>> ItemSequence([["title"], {"word": "a", "near": {"end": 0.5}}]).items()
+    [{'title': 1.0}, {'word:a': 1.0, 'near:end': 0.5}]
+    """
+
+    def __init__(self, pyseq: Iterable[Any]) -> None:
+        super().__init__(items_of(pyseq))
+
+    def items(self) -> list[dict[str, float]]:
+        """Return the values of the attributes of each token."""
+        return [*self]
+
+
+class ClosedError(SparseCRFError, RuntimeError):
+    """Report a tagger without a model."""
+
+
+class Tagger:
+    """Labels sequences with a trained model.
+
+    A sequence is a list of tokens, and a token a dict or an iterable of features, see
+    `interop.sequences.attributes`. Without a model, methods raise a ClosedError.
+    """
+
+    _opened: Predictor | None = None
+    _chain: "PlainChain | Posterior | None" = None
+    _marginals: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the model, without the sequence that was set."""
+        return (Tagger, ()) if self._opened is None else (Tagger.of, (self._opened.weights,))
+
+    @classmethod
+    def of(cls, weights: Weights) -> "Tagger":
+        """Return a tagger with trained weights."""
+        found = cls()
+        vars(found)["_opened"] = Predictor(weights)
+        return found
+
+    def open(self, name: "str | PathLike[str]") -> "closing[Tagger]":
+        """Open a model's file. RAISES: OSError, or SparseCRFError for another file."""
+        with open(name, "rb") as file:
+            return self.open_inmemory(file.read(), name)
+
+    def open_inmemory(self, value: bytes, name: object = "the model") -> "closing[Tagger]":
+        """Open a model's bytes. name: for messages. RAISES: SparseCRFError for other bytes."""
+        if value.startswith(MAGIC):
+            weights: Weights = CrfsuiteModel(value, name)
+        else:
+            from .trained import TrainedWeights  # imports numpy
+
+            weights = TrainedWeights.from_bytes(value, name)
+        self.close()
+        vars(self).update(vars(Tagger.of(weights)))
+        return closing(self)
+
+    def close(self) -> None:
+        """Remove the model."""
+        vars(self).clear()
+
+    @property
+    def predictor(self) -> Predictor:
+        """The model."""
+        if self._opened is None:
+            raise ClosedError(Errors.SC823)
+        return self._opened
+
+    @property
+    def _current(self) -> "PlainChain | Posterior":
+        """The sequence that was set; at first one without tokens."""
+        if self._chain is None:
+            self.set(())
+        assert self._chain is not None
+        return self._chain
+
+    def set(self, xseq: Iterable[Any]) -> None:
+        """Set the sequence for the other methods, and read its features."""
+        self._chain, self._marginals = self.predictor.chain(xseq), None
+
+    def tag(self, xseq: Iterable[Any] | None = None) -> list[str]:
+        """Return the most probable labels of a sequence; default: the sequence that was set."""
+        if xseq is not None:
+            self.set(xseq)
+        names = self.predictor.names
+        return [names[y] for y in self._current.labels()]
+
+    def marginal(self, y: str, pos: int) -> float:
+        """Compute p(y_pos = y | x) for the sequence that was set.
+
+        RAISES: SparseCRFError for an unknown label or a position outside the sequence.
+        """
+        chain = self._current
+        number = self.predictor.numbers.get(y)
+        if number is None or not -1 < pos < len(chain):
+            place = "labels" if number is None else f"{len(chain)} tokens"
+            raise SparseCRFError(Errors.SC819.format(label=y, position=pos, place=place))
+        if self._marginals is None:
+            self._marginals = chain.marginals()
+        return float(self._marginals[pos][number])
+
+    def probability(self, yseq: Sequence[str]) -> float:
+        """Compute p(y | x) for labels of the sequence that was set; 0 with unknown labels.
+
+        RAISES: SparseCRFError if x and y differ in length.
+        """
+        return math.exp(self.predictor.log_probability(self._current, yseq))
+
+    def labels(self) -> list[str]:
+        """Return the labels."""
+        return [*self.predictor.names]
+
+    def info(self) -> "WeightSummary":
+        """Return the non-zero weights."""
+        return self.predictor.trained.info()
+
+    def dump(self, filename: "str | PathLike[str] | None" = None) -> None:
+        """Write the weights as text to a file, or to the standard output."""
+        lines = self.predictor.trained.lines()
+        if filename is None:
+            sys.stdout.writelines(lines)
+            return
+        with open(filename, "w", encoding="utf8", newline="\n") as file:
+            file.writelines(lines)

@@ -1,0 +1,207 @@
+"""Trained weights of attributes and of pairs of labels, and their file."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import srsly
+from numpy.typing import NDArray
+
+from ...atomic_write import write_files
+from ...errors import Errors, SparseCRFError
+from ...model.model import CRFModel, WeightTable
+from ...schema import reported_as
+from ..crfsuite_file import CrfsuiteModel, ExternalWeights, write_crfsuite
+from ..external_models import of_crfsuite
+from .encoding import ALWAYS, SHOWN
+
+START = "__BOS__"
+"""The attribute of first tokens that has the weights of the start label in other programs."""
+
+
+class WeightSummary(NamedTuple):
+    """The non-zero weights, as `pycrfsuite.Tagger.info` returns them.
+
+    transitions: by (label before, label), where the label before the first label is None;
+    state_features: by (feature, label); header: counts; labels, attributes: their numbers as text;
+    bigram_features: by (feature, label before, label).
+    """
+
+    transitions: dict[tuple[str | None, str], float]
+    state_features: dict[tuple[str, str], float]
+    header: dict[str, str]
+    labels: dict[str, str]
+    attributes: dict[str, str]
+    bigram_features: dict[tuple[str, str | None, str], float]
+
+
+class TrainedWeights:
+    """The non-zero weights of a model.
+
+    model: with the keys of `encoding`; attributes: in the order of these keys; real: attributes
+    with other values than 0 and 1 in training.
+    """
+
+    def __init__(
+        self, model: CRFModel, attributes: Sequence[str], real: Sequence[str] = ()
+    ) -> None:
+        self.model, self.attributes, self.real = model, [*attributes], [*real]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the weights, without what is computed from them."""
+        return TrainedWeights, (self.model, self.attributes, self.real)
+
+    @classmethod
+    def of(
+        cls,
+        model: CRFModel,
+        names: Mapping[int, str],
+        always: int = ALWAYS,
+        real: Sequence[str] = (),
+    ) -> "TrainedWeights":
+        """Return a model with other keys, renumbered to the features with weights.
+
+        names: of features, by these keys; always: the key of transitions; others: see the class.
+        """
+        states, pairs = model.unigram, model.bigram
+        is_named = pairs.keys != always
+        known = np.union1d(states.keys, pairs.keys[is_named])
+        numbers = [np.searchsorted(known, table.keys) + ALWAYS + 1 for table in (states, pairs)]
+        numbers[1][~is_named] = ALWAYS
+        unigram, bigram = map(_renumbered, (states, pairs), numbers)
+        attributes = [names[key] for key in known.tolist()]
+        kept = {*attributes}.intersection(real)
+        model = CRFModel(model.labels, model.dtype, unigram, bigram, model.kind, model.bounds)
+        return cls(model, attributes, [text for text in real if text in kept])
+
+    @classmethod
+    def of_crfsuite(cls, source: CrfsuiteModel) -> "TrainedWeights":
+        """Return the weights of a model of CRFsuite, with the same numbers."""
+        found = of_crfsuite(source)
+        features, values, n = found.weights.features, found.weights.values, len(found.features) - 1
+        keys = np.where(features < n, features + ALWAYS + 1, ALWAYS)
+        dtype = "float64" if (values != values.astype(np.float32)).any() else "float32"
+        numbered = found._replace(weights=found.weights._replace(features=keys))
+        return cls(numbered.with_numbers(dtype), found.features[:-1])
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: object) -> "TrainedWeights":
+        """Return the weights that `to_bytes` wrote. path: for messages. RAISES: SparseCRFError."""
+        damage = (ValueError, LookupError, TypeError)
+        with reported_as(Errors.SC631, damage, path=path, program="CRFsuite"):
+            values = srsly.msgpack_loads(data)
+            model, attributes = CRFModel().from_bytes(values["model"]), values["attributes"]
+            keys = np.concatenate(model.keys)
+            if len(keys) and not ALWAYS <= keys.min() <= keys.max() <= len(attributes) + ALWAYS:
+                raise ValueError("features have no names")
+            return cls(model, attributes, values["real"])
+
+    def to_bytes(self) -> bytes:
+        """Return the weights in CRFsuite's format, or if they do not fit into it, in our own."""
+        has_zeros = any("\0" in name for name in (*self.labels, *self.attributes))
+        if not (has_zeros or self.has_start or self.bigrams):
+            return self.to_crfsuite()
+        values = {"model": self.model.to_bytes(), "attributes": self.attributes, "real": self.real}
+        data: bytes = srsly.msgpack_dumps(values)
+        return data
+
+    def to_crfsuite(self) -> bytes:
+        """Return the weights in CRFsuite's format.
+
+        Weights of the start label become weights of the attribute START.
+        RAISES: SparseCRFError for weights of attributes and label pairs, and names with zero bytes.
+        """
+        if self.bigrams:
+            names = ", ".join(self.bigrams[:SHOWN])
+            raise SparseCRFError(Errors.SC822.format(n=len(self.bigrams), names=names))
+        states, pairs, n = self.model.unigram, self.model.bigram, len(self.labels)
+        own = np.repeat(states.keys, np.diff(states.indptr)).astype(np.int64) - ALWAYS - 1
+        previous, attributes = pairs.previous.astype(np.int64), self.attributes
+        if self.has_start and START not in attributes:
+            attributes = [*attributes, START]
+        is_start, last = previous == n, len(attributes)
+        of_pairs = np.where(is_start, attributes.index(START) if self.has_start else last, last)
+        weights = ExternalWeights(
+            np.concatenate((own, of_pairs)),
+            np.concatenate((np.full(len(own), -1), np.where(is_start, -1, previous))),
+            np.concatenate((states.labels, pairs.labels)).astype(np.int64),
+            np.concatenate((states.values, pairs.values)).astype(np.float64),
+        )
+        return write_crfsuite(self.labels, attributes, weights)
+
+    @property
+    def has_start(self) -> bool:
+        """Whether pairs of the start label have weights."""
+        return bool((self.model.bigram.previous == len(self.model.labels)).any())
+
+    @property
+    def bigrams(self) -> list[str]:
+        """The attributes that have weights with pairs of labels."""
+        keys = self.model.bigram.keys
+        return [self.attributes[key - ALWAYS - 1] for key in keys[keys > ALWAYS].tolist()]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels, by number."""
+        return [*self.model.labels]
+
+    def find(self, text: str) -> int:
+        """Return the number of an attribute, from 1; 0 if it is unknown."""
+        return self._numbers.get(text, 0)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {text: number for number, text in enumerate(self.attributes, start=1)}
+
+    def info(self) -> WeightSummary:
+        """Return the non-zero weights."""
+        labels, before = self.model.labels, [*self.model.labels, None]
+        texts = dict(enumerate(self.attributes, start=ALWAYS + 1))
+        states = {
+            (texts[key], labels[label]): float(weight)
+            for (key, _, label), weight in self.model.unigram.entries()
+        }
+        pairs = [
+            (key, (before[previous], labels[label]), float(weight))
+            for (key, previous, label), weight in self.model.bigram.entries()
+        ]
+        transitions = {pair: weight for key, pair, weight in pairs if key == ALWAYS}
+        bigrams = {(texts[key], *pair): weight for key, pair, weight in pairs if key != ALWAYS}
+        header = {
+            "num_features": str(len(states) + len(transitions)),
+            "num_labels": str(len(labels)),
+            "num_attrs": str(len(self.attributes)),
+        }
+        own, numbers = ({x: str(i) for i, x in enumerate(a)} for a in (labels, self.attributes))
+        return WeightSummary(transitions, states, header, own, numbers, bigrams)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of a dump, as CRFsuite writes them."""
+        info = self.info()
+        yield "FILEHEADER = {\n"
+        yield from (f"  {name}: {value}\n" for name, value in info.header.items())
+        for title, names in (("LABELS", info.labels), ("ATTRIBUTES", info.attributes)):
+            yield f"}}\n\n{title} = {{\n"
+            yield from (f"{number:>7}: {name}\n" for name, number in names.items())
+        tables = ("TRANSITIONS", 1, info.transitions), ("STATE_FEATURES", 0, info.state_features)
+        for title, kind, weights in tables:
+            yield f"}}\n\n{title} = {{\n"
+            for (source, label), weight in weights.items():
+                yield f"  ({kind}) {source} --> {label}: {weight:f}\n"
+        yield "}\n"
+
+
+def _renumbered(table: WeightTable, keys: NDArray[np.int64]) -> WeightTable:
+    """Return the table with other keys [O]."""
+    own = np.repeat(keys.astype(np.uint64), np.diff(table.indptr))
+    previous = table.previous if len(table.previous) else None
+    return WeightTable.of(own, previous, table.labels, table.values)
+
+
+def write_model(path: str | PathLike[str], data: bytes) -> None:
+    """Write the file of a model. RAISES: SparseCRFError if that fails."""
+    own = Path(path)
+    write_files(own.parent, {own.name: data}, "model_filename")

@@ -1,0 +1,206 @@
+"""Training with the interface of `pycrfsuite.Trainer`."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...errors import Errors, SparseCRFError
+from .attributes import check_lengths
+from .tagger import ItemSequence
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from .learner import Iteration
+
+_NAMES = {
+    "feature.minfreq": "min_freq",
+    "feature.possible_states": "all_possible_states",
+    "feature.possible_transitions": "all_possible_transitions",
+    "type": "pa_type",
+}
+"""Parameters with other names in the estimator."""
+
+_ALL = ("lbfgs", "l2sgd", "ap", "pa", "arow")
+_ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
+
+
+class Parameter(NamedTuple):
+    """A parameter of training. algorithms: that have it."""
+
+    default: Any
+    algorithms: tuple[str, ...]
+    help: str
+
+
+_PARAMETERS = {
+    "feature.minfreq": Parameter(0, _ALL, "Features of fewer tokens are removed."),
+    "feature.possible_states": Parameter(False, _ALL, "All features with all labels may weigh."),
+    "feature.possible_transitions": Parameter(False, _ALL, "All pairs of labels may weigh."),
+    "c1": Parameter(0.0, _ALL[:1], "Factor of the L1 penalty."),
+    "c2": Parameter(1.0, _ALL[:2], "Factor of the L2 penalty."),
+    "max_iterations": Parameter(2**31 - 1, _ALL, "Largest number of iterations."),
+    "num_memories": Parameter(6, _ALL[:1], "Number of pairs that L-BFGS keeps."),
+    "epsilon": Parameter(1e-3, _ALL, "Largest violation of optimality at the end."),
+    "period": Parameter(10, _ALL, "Iterations between two tests of `delta`."),
+    "delta": Parameter(1e-5, _ALL, "Training ends if the loss falls by a smaller part."),
+    "max_linesearch": Parameter(20, _ALL[:1], "Largest number of evaluations in a line search."),
+}
+_LIMITS = {"l2sgd": 1000, "ap": 100, "pa": 100, "arow": 100}
+"""Other defaults of max_iterations."""
+
+_IDLE = ("linesearch", "type", "c", "error_sensitive", "averaging", "variance", "gamma")
+"""Parameters of CRFsuite without effect, besides those of calibration; they are accepted."""
+
+
+class TrainLog:
+    """What training has reported. iterations: dicts, one for each period, the last one last."""
+
+    def __init__(self) -> None:
+        self.iterations: list[dict[str, Any]] = []
+
+    @property
+    def last_iteration(self) -> dict[str, Any] | None:
+        """The last of the iterations; None before the first."""
+        return self.iterations[-1] if self.iterations else None
+
+
+class Trainer:
+    """Trains models on sequences that are appended; see `sklearn.CRF` for what it minimises.
+
+    algorithm: see `select`; params: see `set`; verbose: whether `message` writes to the standard
+    output. Attributes: logparser: what the last training has reported, a `TrainLog`.
+    """
+
+    logparser: TrainLog | None = None
+    _algorithm: str
+    _params: dict[str, Any]
+    _data: list[tuple[int, ItemSequence, list[str]]]
+
+    def __new__(cls, *_: Any, **__: Any) -> "Trainer":
+        """Create a trainer; subclasses need not call `__init__`."""
+        found = super().__new__(cls)
+        vars(found).update(verbose=True, _algorithm="lbfgs", _params={}, _data=[])
+        return found
+
+    def __init__(
+        self,
+        algorithm: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        verbose: bool = True,
+    ) -> None:
+        self.verbose = verbose
+        self.select(algorithm or "lbfgs")
+        self.set_params(params or {})
+
+    def append(self, xseq: Iterable[Any], yseq: Iterable[str], group: int = 0) -> None:
+        """Append a sequence and its labels. group: see `train`. RAISES: SparseCRFError."""
+        items, labels = ItemSequence(xseq), [*yseq]
+        check_lengths([len(items)], [labels])
+        self._data.append((group, items, labels))
+
+    def clear(self) -> None:
+        """Remove all sequences."""
+        self._data = []
+
+    def select(self, algorithm: str, type: str = "crf1d") -> None:
+        """Choose "lbfgs", "l2sgd", "ap", "pa" or "arow"; parameters keep their values.
+
+        RAISES: SparseCRFError for another name.
+        """
+        name = _ALIASES.get(algorithm.lower(), algorithm.lower())
+        if name not in _ALL or type != "crf1d":
+            reason = f"choose one of {', '.join(_ALL)}, of type crf1d"
+            message = Errors.SC809.format(name="algorithm", value=algorithm, reason=reason)
+            raise SparseCRFError(message)
+        self._algorithm = name
+
+    def params(self) -> list[str]:
+        """Return the names of the algorithm's parameters."""
+        return [x for x, found in _PARAMETERS.items() if self._algorithm in found.algorithms]
+
+    def help(self, name: str) -> str:
+        """Describe a parameter. RAISES: SparseCRFError for an unknown name."""
+        return self._parameter(name).help
+
+    def get(self, name: str) -> Any:
+        """Return the value of a parameter. RAISES: SparseCRFError for an unknown name."""
+        return self._params.get(name, self._parameter(name).default)
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the values of all parameters of the algorithm."""
+        return {name: self.get(name) for name in self.params()}
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a parameter. RAISES: SparseCRFError for an unknown name or an invalid value."""
+        if name in _IDLE or name.startswith("calibration."):
+            self._params[name] = value
+            return
+        kind = type(self._parameter(name).default)
+        try:
+            self._params[name] = kind(float(value)) if kind in (bool, int) else kind(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            message = Errors.SC809.format(name=name, value=value, reason=error)
+            raise SparseCRFError(message) from error
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Set several parameters. RAISES: as `set`."""
+        for name, value in params.items():
+            self.set(name, value)
+
+    def _parameter(self, name: str) -> Parameter:
+        if name not in self.params():
+            reason = f"choose one of {', '.join(self.params())}"
+            raise SparseCRFError(Errors.SC809.format(name="parameter", value=name, reason=reason))
+        found = _PARAMETERS[name]
+        if name == "max_iterations":
+            return found._replace(default=_LIMITS.get(self._algorithm, found.default))
+        return found
+
+    def message(self, message: str) -> None:
+        """Receive a line about training, with its line end; by default write it if `verbose`."""
+        if self.verbose:
+            sys.stdout.write(message)
+
+    def train(self, model: "str | PathLike[str]", holdout: int = -1) -> None:
+        """Train, and write the model to a file.
+
+        model: path of the file, "" for none; holdout: group of sequences that are left out and
+        labelled after each period, -1 for none.
+        RAISES: SparseCRFError if there are no sequences, or the file cannot be written.
+        """
+        from .learner import Learner  # imports numpy
+        from .trained import write_model
+
+        self.logparser, own = TrainLog(), self.get_params()
+        for line in ("Feature generation", "type: CRF1d", *(f"{x}: {own[x]}" for x in own)):
+            self.message(f"{line}\n")
+        changed = {
+            _NAMES.get(x, x.replace(".", "_")): value
+            for x, value in self._params.items()
+            if x not in _PARAMETERS or (x in own and value != self._parameter(x).default)
+        }
+        learner = Learner(self._algorithm, **changed)
+        held = [row for row in self._data if row[0] == holdout != -1]
+        kept = [row for row in self._data if not row[0] == holdout != -1]
+        X, X_dev = ([items for _, items, _ in rows] for rows in (kept, held))
+        y, y_dev = ([labels for _, _, labels in rows] for rows in (kept, held))
+        weights = learner.learn(X, y, X_dev, y_dev, callback=self._report)
+        if model:
+            write_model(model, weights.to_bytes())
+
+    def _report(self, iteration: "Iteration") -> None:
+        """Report progress to `logparser` and `message`."""
+        row = {
+            "num": iteration.number,
+            "loss": iteration.loss,
+            "active_features": iteration.n_active,
+            "time": iteration.seconds,
+        }
+        if iteration.accuracy is not None:
+            row["item_accuracy_float"] = iteration.accuracy
+        assert self.logparser is not None
+        self.logparser.iterations.append(row)
+        self.message(f"***** Iteration #{iteration.number} *****\n")
+        for name, value in [*row.items()][1:]:
+            self.message(f"{name}: {value:g}\n")
