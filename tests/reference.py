@@ -1,4 +1,4 @@
-"""Slow reference implementations: enumeration of label sequences, log-space recursions.
+"""Slow reference implementations: enumeration of label sequences, and the plain decoder.
 
 Weights are dense: `mu` [O, Y] and `lam` [O, P, Y], with P = Y + 1 if there is a start label.
 """
@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 
 from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.decoding.plain import PlainChain
 from spacy_sparsecrf.penalty import ElasticNet
 
 
@@ -174,23 +175,15 @@ class Problem:
     def marginals(self, tokens: range) -> np.ndarray:
         return self.pair_marginals(tokens)[1].sum(axis=1)
 
-    def best_path(self, tokens: range) -> tuple[int, ...]:
-        return max(self.paths(tokens), key=lambda path: self.score(tokens, path))
-
-    def log_space_marginals(self, tokens: range) -> tuple[float, np.ndarray]:
-        """Return log Z and marginals by forward-backward on logarithms, for long sequences."""
-        n = self.n_labels
-        unary = np.array([self.mu[self.unigram_tests(t)].sum(axis=0) for t in tokens])
-        pairs = [self.lam[self.bigram_tests(t)].sum(axis=0) for t in tokens]
-        forward = np.empty((len(tokens), n))
-        forward[0] = unary[0] + (pairs[0][n] if self.n_previous > n else 0.0)
-        for i in range(1, len(tokens)):
-            forward[i] = unary[i] + logsumexp(forward[i - 1][:, None] + pairs[i][:n], axis=0)
-        backward = np.zeros((len(tokens), n))
-        for i in range(len(tokens) - 1, 0, -1):
-            backward[i - 1] = logsumexp(pairs[i][:n] + unary[i] + backward[i], axis=1)
-        log_z = float(logsumexp(forward[-1]))
-        return log_z, np.exp(forward + backward - log_z)
+    def chain(self, tokens: range) -> PlainChain:
+        """Return the plain decoder of a sequence, for long ones; all labels are valid."""
+        unary = [self.mu[self.unigram_tests(t)].sum(axis=0).tolist() for t in tokens]
+        start = np.zeros((self.n_labels + 1 - self.n_previous, self.n_labels))
+        pairs = [
+            np.concatenate((self.lam[self.bigram_tests(t)].sum(axis=0), start)).tolist()
+            for t in tokens
+        ]
+        return PlainChain(unary, pairs)
 
 
 def local_log_probabilities(problem: Problem, t: int, previous: int, pairs: bool) -> np.ndarray:

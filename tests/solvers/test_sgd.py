@@ -328,7 +328,8 @@ def averaged_pass(problem: Problem, working: Any) -> tuple[Any, Any]:
     for i in np.random.default_rng([3, 0]).permutation(np.arange(len(numbers))):
         tokens = problem.sequences()[numbers[i]]
         gold = tuple(problem.corpus.labels[tokens.start : tokens.stop].tolist())
-        change = problem.counts(tokens, gold) - problem.counts(tokens, there.best_path(tokens))
+        best = max(there.paths(tokens), key=lambda path: there.score(tokens, path))
+        change = problem.counts(tokens, gold) - problem.counts(tokens, best)
         there.theta += problem.corpus.weights[numbers[i]] * change
         total += there.theta
     return there.theta, total / len(numbers)

@@ -1,0 +1,255 @@
+"""The interface of python-crfsuite: a trainer, a tagger, and two roads with the same labels."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.interop.crfsuite_file import ExternalWeights, write_crfsuite
+from spacy_sparsecrf.interop.sequences import prediction
+from spacy_sparsecrf.interop.sequences.prediction import PlainRoad
+from spacy_sparsecrf.pycrfsuite import ItemSequence, Tagger, Trainer
+from spacy_sparsecrf.sklearn import CRF
+
+from .sklearn.cases import make_xy
+
+X, Y = make_xy()
+N_MODELS = 4  # for each number of labels
+
+
+@pytest.fixture(autouse=True)
+def _process(monkeypatch):
+    """Let other tests begin as a process does."""
+    monkeypatch.setattr(PlainRoad, "left", PlainRoad.left)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory) -> Path:
+    found: Path = tmp_path_factory.mktemp("models") / "model.crfsuite"
+    trainer = Trainer(params={"c1": 0.1, "c2": 0.1}, verbose=False)
+    for pair in zip(X, Y, strict=True):
+        trainer.append(*pair)
+    trainer.train(found)
+    return found
+
+
+def opened(model: bytes, plain: bool, left: int = 1 << 60) -> Tagger:
+    """Open a model, plainly: as in a process without loaded kernels. left: see `PlainRoad`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prediction, "sys", SimpleNamespace(modules={} if plain else {"numba": None}))
+        PlainRoad.left = left
+        found = Tagger()
+        found.open_inmemory(model)
+    return found
+
+
+def test_a_fresh_process_imports_the_standard_library_alone(path):
+    script = f"""
+import sys
+before = {{*sys.modules}}
+from spacy_sparsecrf.pycrfsuite import Tagger
+tagger = Tagger()
+tagger.open({str(path)!r})
+x = {X[0]!r}
+tagger.set(x)
+labels = tagger.tag()
+assert labels == {CRF(model_filename=str(path)).predict_single(X[0])!r}
+assert 0 < tagger.probability(labels) <= tagger.marginal(labels[0], 0) <= 1
+heavy = {{"numpy", "numba", "spacy", "sklearn", "srsly", "scipy"}}
+assert not heavy & {{name.partition(".")[0] for name in sys.modules.keys() - before}}
+PlainRoad = sys.modules["spacy_sparsecrf.interop.sequences.prediction"].PlainRoad
+PlainRoad.left = 0
+assert tagger.tag(x) == labels and "numba" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def model_of(draw: np.random.Generator, n_labels: int, n_names: int) -> bytes:
+    """Return a random model whose weights are few numbers, so that many paths have equal scores."""
+    weights, names = [-1.0, -0.25, 0.5, 1.0], [f"a{k}" for k in range(n_names)]
+    states = [(k, -1, y) for k in range(n_names) for y in range(n_labels) if draw.random() < 0.6]
+    pairs = [(n_names, i, y) for i in range(n_labels) for y in range(n_labels)]
+    ids = np.array(states + pairs).T
+    values = draw.choice(weights, ids.shape[1]) * draw.choice([1.0, 0.1], ids.shape[1])
+    return write_crfsuite([f"L{y}" for y in range(n_labels)], names, ExternalWeights(*ids, values))
+
+
+def sequences_of(draw: np.random.Generator, n: int) -> list[list[dict[str, Any]]]:
+    """Draw sequences, some without tokens, of features that are often unknown."""
+    values: list[Any] = [True, True, True, 1, 0, 0.1, -0.7, 2.5]
+    return [
+        [
+            {f"a{k}": values[draw.integers(len(values))] for k in draw.integers(0, 8, 3)}
+            for _ in range(draw.integers(0, 7))
+        ]
+        for _ in range(n)
+    ]
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 3, 5, 9, 17])
+def test_both_roads_label_the_same_also_if_paths_tie(n_labels):
+    draw = np.random.default_rng(n_labels)
+    for _ in range(N_MODELS):
+        model = model_of(draw, n_labels, 6)
+        plain, compiled, new = opened(model, True), opened(model, False), sequences_of(draw, 200)
+        assert [*map(plain.tag, new)] == [*map(compiled.tag, new)]
+        assert [*plain.predictor.labels(new)] == [*compiled.predictor.labels(new)]
+        for x in new[:20]:
+            labels = plain.tag(x)
+            compiled.set(x)
+            assert plain.probability(labels) == pytest.approx(compiled.probability(labels))
+            for t, label in enumerate(labels):
+                expected = pytest.approx(compiled.marginal(label, t))
+                assert plain.marginal(label, t) == expected
+            pair = [*plain.predictor.marginals([x])], [*compiled.predictor.marginals([x])]
+            for ours, theirs in zip(*pair, strict=True):
+                assert [*ours] == [pytest.approx(row) for row in theirs]
+
+
+def test_the_kernels_are_loaded_when_the_plain_road_has_cost_enough(path):
+    model = path.read_bytes()
+    expected, tagger = opened(model, False), opened(model, True, left=10_000)
+    one, roads = X[0], []
+    tagger.tag(one)
+    n = 10_000 // (10_000 - PlainRoad.left)
+    for _ in range(n + 2):
+        assert tagger.tag(one) == expected.tag(one)
+        roads.append("_compiled" in vars(tagger.predictor))
+    assert roads == [False] * (n - 1) + [True] * 3
+    # Other models of the process do not begin again, and a long text does not wait.
+    other = opened(model, True, left=PlainRoad.left)
+    assert other.tag(one) == expected.tag(one) and "_compiled" in vars(other.predictor)
+    long = opened(model, True, left=10_000)
+    assert long.tag(one * 400) == expected.tag(one * 400)
+    assert "_compiled" in vars(long.predictor)
+    lazy = opened(model, True, left=10_000)
+    found = [*lazy.predictor.labels((token for token in x) for x in X)]
+    assert found == [*expected.predictor.labels(X)]
+
+
+def test_python_crfsuite_opens_the_model(path, tmp_path):
+    peer = pytest.importorskip("pycrfsuite").Tagger()
+    peer.open(str(path))
+    tagger = Tagger()
+    with tagger.open(path):
+        info, theirs = tagger.info(), peer.info()
+        assert info.labels == theirs.labels and info.attributes == theirs.attributes
+        assert info.transitions == pytest.approx(theirs.transitions, abs=1e-6)
+        assert info.state_features == pytest.approx(theirs.state_features, abs=1e-6)
+        for x in X:
+            assert tagger.tag(x) == peer.tag(x)
+            for t in range(len(x)):
+                for label in tagger.labels():
+                    expected = pytest.approx(peer.marginal(label, t), abs=1e-5)
+                    assert tagger.marginal(label, t) == expected
+        ours, own = tmp_path / "ours", tmp_path / "own"
+        tagger.dump(ours)
+        peer.dump(str(own))
+        lines, expected = (each.read_text(encoding="utf8").split("\n") for each in (ours, own))
+        assert {line for line in lines if "-->" in line} == {x for x in expected if "-->" in x}
+
+
+@pytest.mark.parametrize("options", [{}, {"start_label": True}], ids=str)
+def test_an_estimator_is_saved_for_python_crfsuite(tmp_path, options):
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    crf = CRF(c1=0.05, c2=0.01, max_iterations=40, **options).fit(X, Y)
+    crf.save(tmp_path / "model")
+    peer = pycrfsuite.Tagger()
+    peer.open(str(tmp_path / "model"))
+    first = {"__BOS__": True} if options else {}
+    new = [[{**x[0], **first}, *x[1:]] for x in X]
+    assert [peer.tag(x) for x in new] == [*crf.predict(X)]
+    for x, own in zip(new, crf.predict_marginals(X), strict=True):
+        peer.set(x)
+        for t, row in enumerate(own):
+            found = {label: peer.marginal(label, t) for label in row}
+            assert found == pytest.approx(row, abs=1e-5)
+
+
+def test_pairs_of_features_and_labels_are_refused_by_name(tmp_path):
+    crf = CRF(c1=0.05, max_iterations=9, bigrams=["end"]).fit(X, Y)
+    with pytest.raises(SparseCRFError, match=r"SC822\] .* end:"):
+        crf.save(tmp_path / "model")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_trainer_reports_and_holds_out(tmp_path, capsys):
+    trainer = Trainer("lbfgs", {"c1": 0.1, "max_iterations": "30"})
+    trainer.set("feature.possible_transitions", "1")
+    for i, pair in enumerate(zip(X, Y, strict=True)):
+        trainer.append(*pair, group=i % 4)
+    trainer.train(str(tmp_path / "model"), holdout=1)
+    log = trainer.logparser
+    assert log is not None and log.last_iteration is not None
+    nums = [row["num"] for row in log.iterations]
+    assert nums == sorted(nums) and nums[-1] <= 30 and len(nums) > 1
+    assert log.last_iteration["loss"] == min(row["loss"] for row in log.iterations)
+    assert 0.5 < log.last_iteration["item_accuracy_float"] <= 1.0
+    written = capsys.readouterr().out
+    assert "type: CRF1d\n" in written and written.count("***** Iteration #") == len(nums)
+    kept = [i for i in range(len(X)) if i % 4 != 1]
+    options = {"c1": 0.1, "max_iterations": 30, "all_possible_transitions": True}
+    same = CRF(**options).fit([X[i] for i in kept], [Y[i] for i in kept])
+    tagger = Tagger()
+    tagger.open(tmp_path / "model")
+    assert tagger.info().state_features == same.state_features_
+    assert [*map(tagger.tag, X)] == [*same.predict(X)]
+    trainer.clear()
+    with pytest.raises(SparseCRFError, match="SC305"):
+        trainer.train("")
+
+
+def test_parameters_are_those_of_python_crfsuite():
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    for algorithm in ("lbfgs", "l2sgd", "ap", "pa", "arow"):
+        ours, peer = Trainer(algorithm), pycrfsuite.Trainer(algorithm)
+        for name in peer.params():
+            ours.set(name, peer.get(name))
+        assert {"max_iterations", "feature.minfreq"} <= {*ours.params()}
+        assert ours.get("max_iterations") == peer.get("max_iterations")
+        assert all(ours.help(name) for name in ours.params())
+    for name, value in (("c3", 1), ("c1", "much"), ("max_iterations", "nan")):
+        with pytest.raises(SparseCRFError, match=rf"SC809\] .*{name}"):
+            Trainer().set(name, value)
+    with pytest.raises(SparseCRFError, match=r"SC809\] algorithm = 'sgd'"):
+        Trainer("sgd")
+    with pytest.raises(SparseCRFError, match="SC802"):
+        Trainer().append([{"a": 1}], [])
+    trainer = Trainer("l2sgd", {"calibration.eta": 0.2}, verbose=False)
+    trainer.append(X[0], Y[0])
+    with pytest.warns(SparseCRFWarning, match="SCW802.*calibration_eta"):
+        trainer.train("")
+
+
+def test_items_are_read_once(path):
+    tagger, items = Tagger(), ItemSequence(X[0])
+    tagger.open(path)
+    assert tagger.tag(items) == tagger.tag(X[0])
+    assert ItemSequence(items.items()).items() == items.items()
+    assert ItemSequence([["a", "a"], {"b": {"c": 2}}]).items() == [{"a": 2.0}, {"b:c": 2.0}]
+    with pytest.raises(SparseCRFError, match=r"SC801\] xseq\[1\]"):
+        ItemSequence([{}, 3])
+
+
+def test_a_tagger_without_a_model_says_so(path, tmp_path):
+    tagger = Tagger()
+    closed: list[Any] = [tagger.labels, tagger.info, tagger.tag, lambda: tagger.set([{}])]
+    closed += [lambda: tagger.probability([]), lambda: tagger.dump(tmp_path / "no")]
+    with tagger.open(path):
+        assert tagger.labels() == sorted({label for own in Y for label in own})
+        assert pickle.loads(pickle.dumps(tagger)).tag(X[0]) == tagger.tag(X[0])  # noqa: S301
+    for each in closed:
+        for kind in (RuntimeError, ValueError):
+            with pytest.raises(kind, match="SC823"):
+                each()
+    with pytest.raises(OSError, match="absent"):
+        tagger.open(tmp_path / "absent")
+    for data in (b"", b"lCRFabc", b"text", path.read_bytes()[:-1]):
+        with pytest.raises(SparseCRFError, match="SC631"):
+            tagger.open_inmemory(data)
