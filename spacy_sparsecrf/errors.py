@@ -610,7 +610,7 @@ class Errors(metaclass=_Coded):
         "CRFsuite has no weights of {n} features with pairs of labels: {names}. Train without "
         "`bigrams`, or export to Wapiti or CRF++."
     )
-    SC823 = "The tagger has no model. Call open(path) first."
+    SC823 = "This tagger has no model. Call `open(path)` first."
 
     # SC9xx: clusters
     SC900 = (

@@ -54,7 +54,7 @@ _IDLE = ("linesearch", "type", "c", "error_sensitive", "averaging", "variance", 
 
 
 class TrainLog:
-    """What training has reported. iterations: dicts, one for each period, the last one last."""
+    """Reports of a training. iterations: dicts, one for each period, in order."""
 
     def __init__(self) -> None:
         self.iterations: list[dict[str, Any]] = []
