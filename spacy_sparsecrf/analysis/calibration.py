@@ -28,10 +28,10 @@ from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.training import Example
 from spacy.util import minibatch
 
+from ..corpus.numbering import Floats, Mask
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..pages.rendering import Page
 from ..pipeline.component import SparseCRFPipe
@@ -49,8 +49,6 @@ _LEAST = 1e-12
 # Step sizes of the line search for the weight of the outside label, and steps in each direction.
 _STEPS = 0.5, 0.1, 0.02
 _N_TRIED = 8, 4, 4
-
-Floats = NDArray[np.float64]
 
 
 class Bin(NamedTuple):
@@ -151,8 +149,8 @@ class _Judged(NamedTuple):
 
     labels: list[str]
     probabilities: Floats
-    right: NDArray[np.bool_]
-    halves: NDArray[np.bool_]
+    right: Mask
+    halves: Mask
     gold: Counter[str]
 
 
@@ -237,7 +235,7 @@ def best_weight(score: Callable[[float], float]) -> float:
     return best
 
 
-def reliability(probabilities: Floats, right: NDArray[np.bool_]) -> Reliability:
+def reliability(probabilities: Floats, right: Mask) -> Reliability:
     """Compare probabilities [n] with the share of right predictions, in bins of equal width."""
     number = np.minimum((probabilities * N_BINS).astype(np.int64), N_BINS - 1)
     bins, error = [], 0.0
@@ -250,7 +248,7 @@ def reliability(probabilities: Floats, right: NDArray[np.bool_]) -> Reliability:
 
 def threshold_of(
     probabilities: Floats,
-    right: NDArray[np.bool_],
+    right: Mask,
     n_gold: int,
     precision: float | None = None,
     beta: float | None = None,

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.encoded import Observations
-from ..corpus.numbering import find_keys
+from ..corpus.numbering import Floats, Hashes, Ints, find_keys
 from ..model.model import CRFModel, WeightTable
 from ..model.names import ALWAYS, Names, escape
 from ..pages.rendering import Page
@@ -221,9 +220,7 @@ def _explain_label(
     return LabelExplanation(label, supporting, opposing, len(weights))
 
 
-def _lookup(
-    table: WeightTable, hashes: NDArray[np.uint64]
-) -> Callable[[int], Iterator[tuple[int, Pairs]]]:
+def _lookup(table: WeightTable, hashes: Hashes) -> Callable[[int], Iterator[tuple[int, Pairs]]]:
     """Return a function that yields the hash and weights of features [N, P] at a token.
 
     Features without weights are left out.
@@ -255,7 +252,7 @@ class Explainer:
         self,
         model: CRFModel,
         observations: Observations,
-        labels: NDArray[np.int32],
+        labels: Ints,
         names: Names,
         rivals: Mapping[int, int],
     ) -> None:
@@ -280,9 +277,7 @@ class Explainer:
         self._previous = before.tolist()
         self._lasts = set((observations.offsets[1:] - 1).tolist())
 
-    def tokens(
-        self, marginals: NDArray[np.float64], texts: Sequence[str]
-    ) -> Iterator[TokenExplanation]:
+    def tokens(self, marginals: Floats, texts: Sequence[str]) -> Iterator[TokenExplanation]:
         """Explain tokens. marginals: [N, Y], of all labels; texts: of the N tokens."""
         for t, given in self._rivals.items():
             label, rival = self._chosen[t], given if given >= 0 else None

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from .encoded import MISSING, EncodedCorpus, Floats, Observations
+from .encoded import MISSING, EncodedCorpus, Observations
 from .index import NO_INDEX, ConjoinedRows, CorpusPart, FeatureCounts, build_index
-from .numbering import Array, Hashes, Ints, RowIndex
+from .numbering import Array, Floats, Hashes, Ints, RowIndex
 
 # Arrays that arrive in batches, with provisional numbers, and their dtypes.
 _ARRIVING: dict[str, type[np.generic]] = {

@@ -8,20 +8,15 @@ in memory. It numbers distinct sets of bigram features as contexts.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .numbering import Hashes, Ints, Longs
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from .numbering import Array, Floats, Hashes, Ints, Longs, Mask, Singles
 
 MISSING = -1  # gold label of a token without one
 # Labels and the start label are stored in 16 bits.
 MAX_LABELS = np.iinfo(np.uint16).max - 1
-NO_VALUES: NDArray[np.float32] = np.empty((0, 0), np.float32)
+NO_VALUES: Singles = np.empty((0, 0), np.float32)
 
 
 @dataclass(frozen=True)
@@ -43,7 +38,7 @@ class Observations:
     unigram_columns: Ints
     bigram_columns: Ints
     start_label: bool = True
-    values: NDArray[np.float32] = field(default_factory=lambda: NO_VALUES)
+    values: Singles = field(default_factory=lambda: NO_VALUES)
     value_keys: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
     kept: Longs | None = None
 
@@ -109,11 +104,11 @@ class EncodedCorpus:
     bigram_keys: Hashes
     start_label: bool
     sets: Mask = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
-    values: NDArray[np.float32] = field(default_factory=lambda: NO_VALUES)
+    values: Singles = field(default_factory=lambda: NO_VALUES)
     value_features: Longs = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """The arrays by name, including `start_label` as an array of shape []."""
         return {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from .encoded import MISSING, EncodedCorpus, Mask
+from .encoded import MISSING, EncodedCorpus
+from .numbering import Mask
 
 
 class InvalidTransition(NamedTuple):

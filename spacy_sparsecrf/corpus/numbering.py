@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 
+# Arrays by their dtype, for annotations in all packages.
 Array: TypeAlias = NDArray[Any]
+Floats: TypeAlias = NDArray[np.float64]
+Singles: TypeAlias = NDArray[np.float32]
 Hashes: TypeAlias = NDArray[np.uint64]
 Longs: TypeAlias = NDArray[np.int64]
 Ints: TypeAlias = NDArray[np.int32]
+Mask: TypeAlias = NDArray[np.bool_]
 
 Runs: TypeAlias = list[tuple[int, int]]
 

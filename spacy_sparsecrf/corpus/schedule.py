@@ -16,11 +16,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoded import EncodedCorpus, Mask
-from .numbering import concatenated_ranges, find_keys
-
-Longs = NDArray[np.int64]
-Keys = NDArray[np.uint64]
+from .encoded import EncodedCorpus
+from .numbering import Hashes, Ints, Longs, Mask, concatenated_ranges, find_keys
 
 Require = Literal["all", "any", "none"]
 Admit = Literal["features", "labels"]
@@ -54,8 +51,8 @@ class FeatureAncestry(NamedTuple):
 
     stage: int
     kinds: str
-    hashes: Keys
-    parents: Keys
+    hashes: Hashes
+    parents: Hashes
 
 
 @dataclass(frozen=True)
@@ -69,8 +66,8 @@ class TemplateTree:
 
     stage: NDArray[np.int16]
     parent_ptr: Longs
-    parents: NDArray[np.int32]
-    counterpart: NDArray[np.int32]
+    parents: Ints
+    counterpart: Ints
 
     @classmethod
     def of(cls, corpus: EncodedCorpus, descents: list[FeatureAncestry]) -> "TemplateTree":
@@ -126,7 +123,7 @@ class TemplateTree:
         return own & (n_parents == 0), found
 
 
-def _number(corpus: EncodedCorpus, hashes: Keys) -> Longs:
+def _number(corpus: EncodedCorpus, hashes: Hashes) -> Longs:
     """Return the feature of each hash, in any shape; unigram before bigram, U + B if unknown."""
     n_unigram, n_bigram = len(corpus.unigram_keys), len(corpus.bigram_keys)
     number = find_keys(corpus.unigram_keys, hashes.ravel())
@@ -136,7 +133,7 @@ def _number(corpus: EncodedCorpus, hashes: Keys) -> Longs:
     return number.reshape(hashes.shape)
 
 
-def _counterparts(corpus: EncodedCorpus) -> NDArray[np.int32]:
+def _counterparts(corpus: EncodedCorpus) -> Ints:
     n_unigram, n_bigram = len(corpus.unigram_keys), len(corpus.bigram_keys)
     found = np.full(n_unigram + n_bigram, n_unigram + n_bigram, np.int32)
     of_pairs = find_keys(corpus.unigram_keys, corpus.bigram_keys)

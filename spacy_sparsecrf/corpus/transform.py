@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..kernels.layout import Csr
-from .encoded import MISSING, EncodedCorpus, Floats
-from .numbering import Ints, Longs, distinct_rows, positions
+from .encoded import MISSING, EncodedCorpus
+from .numbering import Floats, Ints, Longs, distinct_rows, positions
 
 
 def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:

@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..corpus.numbering import Floats, Ints, Longs, Mask
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..kernels.layout import Scored, Search
-from .transitions import Mask, Transitions, checked_mask
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
+from .transitions import Transitions, checked_mask
 
 # A path is less probable by a factor of at least e^40 than a path with fewer invalid transitions.
 FAR = 40.0
@@ -34,7 +31,7 @@ class Chains:
     slack: [C, Yp] float64, of `Transitions.finish`; soft: [S] bool, or None if no sequence is soft.
     """
 
-    offsets: NDArray[np.int64]
+    offsets: Longs
     n_labels: int
     scores: Floats
     context: Ints
@@ -78,17 +75,17 @@ class SpanEvents:
     after: [M, Y] bool, the set; None: any label.
     """
 
-    starts: NDArray[np.int64]
-    run_ptr: NDArray[np.int64]
-    runs: NDArray[np.int32]
-    after: NDArray[np.bool_] | None = None
+    starts: Longs
+    run_ptr: Longs
+    runs: Ints
+    after: Mask | None = None
 
     @classmethod
     def of(
         cls,
         starts: Sequence[int],
         runs: Sequence[Sequence[int]],
-        after: NDArray[np.bool_] | None = None,
+        after: Mask | None = None,
     ) -> "SpanEvents":
         """Create events from lists. starts: first tokens; runs: label ids of the spans' tokens."""
         return cls(

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import Observations
-from ..corpus.numbering import runs_of_tokens
+from ..corpus.numbering import Floats, Ints, Mask, runs_of_tokens
 from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, SharedPairs
 from ..model.model import CRFModel
-from .chains import Chains, Floats, Ints, SpanEvents, checked_permitted, constrain
-from .transitions import Mask, Transitions
+from .chains import Chains, SpanEvents, checked_permitted, constrain
+from .transitions import Transitions
 
 if TYPE_CHECKING:
     from .probabilities import Posterior

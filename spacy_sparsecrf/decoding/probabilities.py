@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.numbering import Floats, Ints
 from ..kernels.log_space import (
     Backward,
     Forward,
@@ -24,7 +25,7 @@ from ..kernels.log_space import (
 from ..kernels.numba_support import Bound
 from ..kernels.viterbi import find_paths
 from ..kernels.viterbi import viterbi as best_paths
-from .chains import Chains, Floats, Ints, SpanEvents
+from .chains import Chains, SpanEvents
 
 # The arrays of chains have the same types in each call.
 _forward, _backward = Bound(run_forward), Bound(run_backward)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import Observations
-from ..corpus.numbering import find_keys
+from ..corpus.numbering import Floats, Ints, Longs, find_keys
 from ..corpus.readings import Readings, Templates
 from ..kernels.layout import SharedPairs, Tokens, Values
 from ..kernels.model_lookup import (
@@ -30,12 +30,11 @@ from ..kernels.model_lookup import (
 from ..kernels.numba_support import bind
 from ..kernels.values import value_scores
 from ..model.model import WeightTable
-from .chains import Floats, Ints
 from .transitions import search_all
 
 Entries: TypeAlias = NDArray[np.uint64]
 # Features with weights, and their weights.
-ValueTable: TypeAlias = tuple[NDArray[np.int64], Floats]
+ValueTable: TypeAlias = tuple[Longs, Floats]
 
 MAX_BYTES = 2**26  # of cached sums
 MIN_ROWS = 1024  # minimum number of rows allocated for cached sums

@@ -11,11 +11,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.numbering import Floats, Longs, Mask
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Search
-
-Mask = NDArray[np.bool_]
-Longs = NDArray[np.int64]
 
 BOUNDARY = ""  # in the user's lists: before the first and after the last token of a sequence
 
@@ -174,13 +172,13 @@ class Transitions:
         return search_all(len(self.ends), self.search.favourite)
 
     @cached_property
-    def closing(self) -> NDArray[np.float64]:
+    def closing(self) -> Floats:
         """Cost to end a sequence with a label: [Yp], 0 or inf."""
         costs = np.zeros(self.valid.shape[1])
         costs[: len(self.ends)][~self.ends] = np.inf
         return costs
 
-    def finish(self, pairs: NDArray[np.float64], prune: bool) -> NDArray[np.float64]:
+    def finish(self, pairs: Floats, prune: bool) -> Floats:
         """Mask pair scores for Viterbi, in place.
 
         pairs: [C, Y + 1, Yp]; invalid transitions and the padding are overwritten by -inf. RETURNS:
@@ -200,7 +198,7 @@ class Transitions:
             slack[:, rows] = own.max(axis=2, initial=0.0) + MARGIN
         return slack
 
-    def mask(self, penalty: float) -> NDArray[np.float64]:
+    def mask(self, penalty: float) -> Floats:
         """Return a term of pair scores: [Y + 1, Yp], -penalty if invalid, -inf in the padding."""
         added = np.where(self.valid, 0.0, -penalty)
         added[:, len(self.ends) :] = -np.inf

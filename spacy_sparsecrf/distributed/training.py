@@ -5,10 +5,10 @@ from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..corpus.encoded import MISSING, EncodedCorpus, Mask
+from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import InvalidGoldError, InvalidTransition, find_invalid
+from ..corpus.numbering import Array, Mask
 from ..corpus.transform import sliced
 from ..errors import Errors, SparseCRFError
 from ..loss.size import Size
@@ -79,7 +79,7 @@ class WorkerShard:
         return start(loss, penalty)
 
 
-def _identifying_arrays(shard: EncodedCorpus) -> list[NDArray[Any]]:
+def _identifying_arrays(shard: EncodedCorpus) -> list[Array]:
     """Return the arrays of a shard that are the same on any worker, with label sets expanded."""
     index = "ctx_indptr", "ctx_indices", "unigram_keys", "bigram_keys", "labels", "sets"
     several = shard.labels < MISSING

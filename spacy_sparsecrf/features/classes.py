@@ -6,12 +6,11 @@ hash, and 1, 2 or 4 bytes for its class.
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.strings import get_string_id
 
+from ..corpus.numbering import Array, Hashes
 from ..errors import Errors
 from ..schema import SchemaField, check, check_distinct, check_json, parse, reported_as
 
@@ -43,8 +42,8 @@ class WordClasses:
 
     def __init__(
         self,
-        hashes: NDArray[np.uint64],
-        codes: NDArray[Any],
+        hashes: Hashes,
+        codes: Array,
         classes: Sequence[str],
         n_lower: int,
         are_paths: bool,

@@ -9,11 +9,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.attrs import LOWER, ORTH, SENT_START  # type: ignore[import-not-found]
 from spacy.strings import get_string_id
 
-from ..corpus.readings import Conjunctions, Hashes, Templates
+from ..corpus.numbering import Hashes, Ints, Longs
+from ..corpus.readings import Conjunctions, Templates
 from ..errors import Errors, SparseCRFError
 from ..model.names import write_name
 from . import attributes
@@ -47,7 +47,7 @@ class TemplatePlan:
     tokens: tuple[Read, ...]
     token_columns: tuple[Read, ...]
     first: dict[Read, int]
-    owners: NDArray[np.int32]
+    owners: Ints
     templates: Templates
     values: tuple[PlacedAttribute, ...] = ()
     value_owners: tuple[int, ...] = ()
@@ -228,13 +228,13 @@ def seed_of(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
 
 
-def by_kind(kinds: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def by_kind(kinds: Sequence[str]) -> tuple[Ints, Ints]:
     """Return the positions of conjunctions with the label (u), and with the label pair (b)."""
     unigram, bigram = ([i for i, own in enumerate(kinds) if kind in own] for kind in "ub")
     return np.array(unigram, dtype=np.int32), np.array(bigram, dtype=np.int32)
 
 
-def places_of(placed: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def places_of(placed: Sequence[Any]) -> tuple[Longs, Longs]:
     """Return the offsets [K] of attributes, and the origins [K] of the offsets.
 
     placed: with `offset` in tokens, and `absolute`: 1 is the first token of the sequence, -1 the

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..corpus.encoded import EncodedCorpus, Observations
-from ..corpus.numbering import RowIndex
-from ..corpus.schedule import FeatureAncestry, Keys, Stage, TemplateTree
+from ..corpus.numbering import Hashes, RowIndex
+from ..corpus.schedule import FeatureAncestry, Stage, TemplateTree
 from ..errors import Errors, SparseCRFError
 from .featurizer import Featurizer
 from .plan import TemplatePlan
@@ -160,7 +160,7 @@ class TemplateTreeRecord:
                 self._add(template, np.array([row], np.uint64))
             self._of_values = []
 
-    def _add(self, template: int, rows: Keys) -> None:
+    def _add(self, template: int, rows: Hashes) -> None:
         """Record features of a template, each with its parents: [n, 1 + k] uint64."""
         self._found.setdefault(template, RowIndex(rows.shape[1])).add(rows)
 

@@ -19,7 +19,7 @@ from spacy.tokens import Doc, Token
 from spacy.util import filter_spans
 from thinc.util import to_numpy
 
-from ..corpus.numbering import Longs
+from ..corpus.numbering import Array, Ints, Longs, Singles
 from ..corpus.readings import Division
 from ..corpus.words import extension_values
 from ..errors import Errors, SparseCRFError
@@ -30,7 +30,6 @@ from .plan import FROM_END, FROM_FIRST, places_of
 from .templates import PlacedAttribute
 
 Values: TypeAlias = NDArray[np.uint64]
-Reals: TypeAlias = NDArray[np.float32]
 TokenReader: TypeAlias = Callable[[Sequence[Doc]], Values]
 
 MODES = ("sents", "docs")
@@ -62,7 +61,7 @@ def read_annotations(docs: Sequence[Doc], attributes: tuple[int, ...]) -> Values
 def sequences_of(
     docs: Sequence[Doc],
     options: tuple[bool, int, int],
-    tokens: tuple[Values, NDArray[np.int32], NDArray[np.uint8]],
+    tokens: tuple[Values, Ints, NDArray[np.uint8]],
 ) -> tuple[Longs, Division]:
     """Divide the tokens of Docs into sequences of words; see `kernels.hashing.cut`.
 
@@ -185,7 +184,7 @@ def read_values(
     docs: Sequence[Doc],
     sequences: tuple[Longs, Longs | None],
     vector_width: int,
-) -> Reals:
+) -> Singles:
     """Read the real values of words: [n, V] float32.
 
     Values are 0 outside the sequence, and if missing. Vectors are not scaled.
@@ -201,7 +200,7 @@ def read_values(
     return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
 
 
-def _read_numbers(read: Read, docs: Sequence[Doc], vector_width: int) -> Reals:
+def _read_numbers(read: Read, docs: Sequence[Doc], vector_width: int) -> Singles:
     """Read numbers from the tokens of Docs: [N, W]."""
     if read.name == VECTOR:
         return np.concatenate([vectors_of(doc, vector_width, np.float32) for doc in docs])
@@ -222,7 +221,7 @@ def _number(read: Read, token: Token, value: Any) -> float:
     return float(number)
 
 
-def _placed(values: Reals, offsets: Longs, attribute: PlacedAttribute) -> Reals:
+def _placed(values: Singles, offsets: Longs, attribute: PlacedAttribute) -> Singles:
     """Return the values [N, W] at the offset of an attribute, 0 outside the sequence."""
     (offset,), (anchor,) = places_of([attribute])
     if not attribute.absolute and offset == 0:
@@ -275,7 +274,7 @@ def vector_width(docs: Sequence[Doc]) -> int:
     return width
 
 
-def vectors_of(doc: Doc, width: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+def vectors_of(doc: Doc, width: int, dtype: DTypeLike = np.float64) -> Array:
     """Return the vectors of the tokens of a Doc, the same as `token.vector`: [n, W].
 
     RAISES: SparseCRFError for vectors of another width, or that are not finite in this dtype.
@@ -297,7 +296,7 @@ def vectors_of(doc: Doc, width: int, dtype: DTypeLike = np.float64) -> NDArray[A
         raise SparseCRFError(Errors.SC126.format(found=max(widths - {width}), trained=width))
     arrays = [to_numpy(vector) for vector in found]  # type: ignore[no-untyped-call]
     with np.errstate(over="ignore"):
-        vectors: NDArray[Any] = np.array(arrays).astype(dtype)[which]
+        vectors: Array = np.array(arrays).astype(dtype)[which]
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         bad = doc[int(finite.argmin())].text

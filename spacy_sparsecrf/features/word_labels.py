@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from spacy.strings import StringStore
 
-from ..corpus.numbering import Ints
-from ..corpus.readings import Hashes, Longs
+from ..corpus.numbering import Hashes, Ints, Longs
 from .attributes import seen
 from .classes import ClassReader, WordClasses
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..corpus.encoded import MISSING, Floats, Mask
-from ..corpus.numbering import Hashes, Ints, Longs, distinct_rows, number_features
+from ..corpus.encoded import MISSING
+from ..corpus.numbering import Floats, Hashes, Ints, Longs, Mask, distinct_rows, number_features
 from ..errors import Errors, SparseCRFError
 
 

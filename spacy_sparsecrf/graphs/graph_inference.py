@@ -5,9 +5,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..corpus.numbering import concatenated_ranges
+from ..corpus.numbering import Array, concatenated_ranges
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
@@ -28,7 +27,7 @@ NEVER = -1e30
 _N_CHUNKS = 64
 
 # Arrays of nodes, and of rows of edges.
-Sides = tuple[NDArray[Any], NDArray[Any]]
+Sides = tuple[Array, Array]
 # Complex step, so small that the real part is exact to all digits.
 STEP = 1e-60
 
@@ -68,8 +67,8 @@ class Inference:
 class WeightTables(NamedTuple):
     """Weights of features for each label [O, Y] and each pair of labels [P, Y * Y]."""
 
-    nodes: NDArray[Any]
-    pairs: NDArray[Any]
+    nodes: Array
+    pairs: Array
 
 
 class InferenceSpace(NamedTuple):
@@ -80,8 +79,8 @@ class InferenceSpace(NamedTuple):
 
     potentials: GraphPotentials
     beliefs: Beliefs
-    left: NDArray[Any]
-    residual: NDArray[Any]
+    left: Array
+    residual: Array
 
 
 class GraphInference:
@@ -150,7 +149,7 @@ class GraphInference:
             counts = {"n": int(open_.sum()), "of": len(changes), "limit": n}
             warn(Warnings.SCW370.format(**counts, change=float(changes[open_].max())))
 
-    def tables(self, theta: NDArray[Any]) -> WeightTables:
+    def tables(self, theta: Array) -> WeightTables:
         """Return the weights theta [K] by label and by label pair."""
         parts = theta[: self.split], theta[self.split :]
         tables = [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
@@ -196,9 +195,7 @@ class GraphInference:
         network = Network(self.arrays, potentials, space.beliefs, schedule, scratch)
         _INFER[chosen.method](first, last, network)
 
-    def infer_all(
-        self, theta: NDArray[Any], workers: Workers, best: bool = False
-    ) -> InferenceSpace:
+    def infer_all(self, theta: Array, workers: Workers, best: bool = False) -> InferenceSpace:
         """Infer beliefs of all graphs at weights theta [K], and return their workspace."""
         tables, space = self.tables(theta), self.real
         workers.map(
@@ -232,7 +229,7 @@ class GraphInference:
         return score + dot(self.arrays.weights[edges][both], of_edges)
 
     def scatter(
-        self, nodes: Longs, rows: Longs, residuals: Sides, total: NDArray[Any], power: int = 1
+        self, nodes: Longs, rows: Longs, residuals: Sides, total: Array, power: int = 1
     ) -> None:
         """Add residuals of nodes [n] and of rows [m] of edges to the totals [K] of their weights.
 

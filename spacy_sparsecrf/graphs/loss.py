@@ -13,9 +13,9 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING
+from ..corpus.numbering import Array
 from ..errors import Errors, SparseCRFError
 from ..loss.chain import FullLoss, Violators, largest
 from ..loss.examples import ExampleLoss
@@ -106,7 +106,7 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         assert self._evaluated is not None
         return self._evaluated[1]
 
-    def _whole(self, theta: NDArray[Any]) -> NDArray[Any]:
+    def _whole(self, theta: Array) -> Array:
         """Expand weights [K] of the working set to all weights, [n_potential]."""
         if len(theta) == self.n_potential:
             return theta
@@ -167,9 +167,7 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         product += both.imag / STEP
         return float(loss.real)
 
-    def _add(
-        self, members: Longs, theta: NDArray[Any], gradient: NDArray[Any], space: InferenceSpace
-    ) -> Any:
+    def _add(self, members: Longs, theta: Array, gradient: Array, space: InferenceSpace) -> Any:
         """Add the gradients of examples, real or complex, and return the sum of their losses."""
         field, clamped = self.field, self._clamped[members]
         graphs, tables, loss = field.graphs, field.tables(self._whole(theta)), 0.0

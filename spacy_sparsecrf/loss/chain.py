@@ -9,13 +9,12 @@ with a start label (y' = Y) and Y without. No array is as long as the number of 
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.encoded import EncodedCorpus
-from ..corpus.numbering import find_ascending
+from ..corpus.numbering import Array, find_ascending
 from ..errors import Errors, SparseCRFError
 from ..parallel import Workers, dot
 from ..penalty import ElasticNet
@@ -158,7 +157,7 @@ class ChainLoss(FullLoss):
             self.n_potential = len(candidates)
 
     @property
-    def arrays(self) -> list[NDArray[Any]]:
+    def arrays(self) -> list[Array]:
         """Arrays that identify the corpus, except for the names of its features."""
         own = self._lattice
         features, contexts = own.feature_tokens, own.ctx_features

@@ -1,7 +1,6 @@
 """Observed coordinates: features with the gold labels, or label pairs, of their tokens."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.numbering import runs_of_tokens
 from ..kernels.indexing import take
@@ -102,6 +101,6 @@ def distinct(coordinates: Longs) -> Longs:
     """Return distinct coordinates, ascending; faster than `np.unique`, which uses a hash table."""
     # A stable sort merges sorted runs.
     ordered = np.sort(coordinates, kind="stable")
-    first: NDArray[np.bool_] = np.ones(len(ordered), dtype=np.bool_)
+    first: Mask = np.ones(len(ordered), dtype=np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
     return ordered[first]

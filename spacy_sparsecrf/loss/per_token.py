@@ -13,9 +13,9 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING, NO_VALUES, EncodedCorpus
+from ..corpus.numbering import Floats, Hashes, Ints
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
@@ -73,10 +73,10 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
 
 def tokens_as_corpus(
     corpus: EncodedCorpus,
-    labels: NDArray[np.int32],
-    weights: NDArray[np.float64],
+    labels: Ints,
+    weights: Floats,
     features: Csr,
-    keys: NDArray[np.uint64],
+    keys: Hashes,
 ) -> EncodedCorpus:
     """Return a corpus of n sequences of one token, without bigram features and real values.
 
@@ -101,9 +101,7 @@ def tokens_as_corpus(
     )
 
 
-def _pair_features(
-    corpus: EncodedCorpus, tokens: Longs, previous: NDArray[np.int32], n_previous: int
-) -> Csr:
+def _pair_features(corpus: EncodedCorpus, tokens: Longs, previous: Ints, n_previous: int) -> Csr:
     """Return bigram features of tokens, conjoined with previous gold labels, as unigram features.
 
     previous: [n]; without start pairs, a first token has no such features.

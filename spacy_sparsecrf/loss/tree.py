@@ -9,10 +9,8 @@ machine with some of the leaves returns one sum for each maximal node that it ow
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
+from ..corpus.numbering import Floats, Longs
 
 # Maximum number of tokens of an average leaf, and minimum number of leaves.
 LEAF_TOKENS = 1 << 14

@@ -3,13 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..corpus.numbering import find_keys
+from ..corpus.numbering import Floats, Longs, find_keys
 from .model import CRFModel, WeightNames, WeightTable
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 
 def coordinates_of(names: WeightNames, model: CRFModel) -> tuple[Longs, Floats]:

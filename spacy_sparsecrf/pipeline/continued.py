@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.training import Example
 
 from .. import compatible
 from ..corpus.encoded import EncodedCorpus
+from ..corpus.numbering import Longs, Mask
 from ..corpus.transform import weighted
 from ..errors import Errors, SparseCRFError
 from ..model.coordinates import coordinates_of, summed, with_rest
@@ -28,9 +28,6 @@ from ..model.model import CRFModel, WeightNames
 from .data_checks import DataChecks
 from .reader import Job, LabelIds, encode_corpus
 from .settings import NotCopied, Setup
-
-Longs = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 PASSES = 3  # over the examples of an update
 DECAY = 20_000.0  # visits after which the steps are half as long

@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, cast, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
+from ..corpus.numbering import Array, Floats, Ints, Longs, Mask, Singles
 from ..corpus.readings import Division, Readings, kept_of
 from ..decoding.chains import SpanEvents as LabelRuns
 from ..errors import Errors, SparseCRFError
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from ..decoding.decoder import Decoder, Source
     from ..model.model import CRFModel
 
-Permitted = NDArray[np.bool_] | None
+Permitted = Mask | None
 
 
-class Predictions(list[NDArray[np.int32]]):
+class Predictions(list[Ints]):
     """An array [tokens] int32 of label ids for each Doc, optionally with probabilities.
 
     Tokens that are no words have the label that the target gives to blanks, or -1.
@@ -44,16 +44,16 @@ class Predictions(list[NDArray[np.int32]]):
 
     def __init__(
         self,
-        ids: Iterable[NDArray[np.int32]] = (),
-        scores: list[NDArray[np.float32]] | None = None,
-        of_spans: list[NDArray[np.float64]] | None = None,
+        ids: Iterable[Ints] = (),
+        scores: list[Singles] | None = None,
+        of_spans: list[Floats] | None = None,
     ) -> None:
         super().__init__(ids)
         self.scores = scores
         self.of_spans = of_spans
 
     @overload
-    def __getitem__(self, index: SupportsIndex) -> NDArray[np.int32]: ...
+    def __getitem__(self, index: SupportsIndex) -> Ints: ...
     @overload
     def __getitem__(self, index: slice) -> "Predictions": ...
     def __getitem__(self, index: Any) -> Any:
@@ -65,7 +65,7 @@ class Predictions(list[NDArray[np.int32]]):
         return Predictions(found, scores, None if self.of_spans is None else self.of_spans[index])
 
     @property
-    def span_scores(self) -> NDArray[np.float64] | None:
+    def span_scores(self) -> Floats | None:
         """[spans] float64, the probabilities of the spans of all Docs; or None."""
         return None if self.of_spans is None else np.concatenate([np.empty(0), *self.of_spans])
 
@@ -80,11 +80,11 @@ class Batch(NamedTuple):
     parts: list[tuple["Source", Permitted]]
     division: Division
 
-    def words(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    def words(self, arrays: Sequence[Array]) -> list[Array]:
         """Split arrays, whose rows are the words of all Docs in order, by Doc."""
         return _split(np.concatenate(arrays), self.division.ends)
 
-    def tokens(self, arrays: Sequence[NDArray[Any]], blank: Any) -> list[NDArray[Any]]:
+    def tokens(self, arrays: Sequence[Array], blank: Any) -> list[Array]:
         """Return the rows of all tokens, by Doc. blank: the value of tokens that are no words."""
         behind, kept = self.division.behind, self.division.kept
         if kept is None:
@@ -95,7 +95,7 @@ class Batch(NamedTuple):
         return _split(whole, behind)
 
 
-def _split(rows: NDArray[Any], ends: NDArray[np.int64]) -> list[NDArray[Any]]:
+def _split(rows: Array, ends: Longs) -> list[Array]:
     if len(ends) == 1:
         return [rows]
     return [rows[first:last] for first, last in pairwise([0, *ends.tolist()])]
@@ -151,7 +151,7 @@ class Reader(NotCopied):
             masks = [self._apart(*each) for each in zip(parts, masks, strict=True)]
         return Batch([*zip(parts, masks, strict=True)], division)
 
-    def viterbi(self, part: "Source", permitted: Permitted) -> NDArray[np.int32]:
+    def viterbi(self, part: "Source", permitted: Permitted) -> Ints:
         """Find the best labels; see `Decoder`. No span crosses an empty line.
 
         The mask for that is slow, so it is used only if a span does.
@@ -237,7 +237,7 @@ def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
     return predictions
 
 
-def store_scores(name: str, docs: Sequence[Doc], predictions: Sequence[NDArray[np.int32]]) -> None:
+def store_scores(name: str, docs: Sequence[Doc], predictions: Sequence[Ints]) -> None:
     """Write the probabilities of predictions, if any, to `token._.NAME_score`.
 
     spaCy keeps token extensions when it merges Docs, but not other contents of `user_data`.
@@ -255,9 +255,7 @@ def score_extension(name: str) -> str:
     return f"{name}_score"
 
 
-def keep_likely(
-    reader: Reader, predictions: Predictions, batch: Batch
-) -> list[NDArray[np.float64]] | None:
+def keep_likely(reader: Reader, predictions: Predictions, batch: Batch) -> list[Floats] | None:
     """Remove spans that are less probable than their threshold from predictions, in place.
 
     predictions: of words; batch: their input.
@@ -281,9 +279,9 @@ def keep_likely(
 
 def predicted_spans(
     reader: Reader,
-    label_ids: Sequence[NDArray[np.int32]],
+    label_ids: Sequence[Ints],
     batch: Batch,
-) -> tuple[LabelledSpans, NDArray[np.float64]]:
+) -> tuple[LabelledSpans, Floats]:
     """Decode labels into spans, and compute their probabilities: [K] float64.
 
     label_ids: an array [words] for each Doc; batch: the input of their prediction.

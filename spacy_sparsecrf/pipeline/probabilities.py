@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
 
+from ..corpus.numbering import Floats, Longs
 from ..decoding.chains import SpanEvents
 from ..errors import Errors, SparseCRFError
 from ..model.names import Names
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     )
     from ..model.model import CRFModel
 
-Marginals = NDArray[np.float64]
 """Marginals of a Doc: p(y_t = y | x), [tokens, labels]."""
 
 # First token, labels of the span's tokens, and labels that may follow, or None for all.
@@ -52,12 +51,12 @@ class Probabilities:
     _named: Callable[[], Names]
 
     @overload
-    def marginals(self, docs: Doc, *, forced: bool = ...) -> Marginals: ...
+    def marginals(self, docs: Doc, *, forced: bool = ...) -> Floats: ...
     @overload
-    def marginals(self, docs: Iterable[Doc], *, forced: bool = ...) -> list[Marginals]: ...
+    def marginals(self, docs: Iterable[Doc], *, forced: bool = ...) -> list[Floats]: ...
     def marginals(
         self, docs: Doc | Iterable[Doc], *, forced: bool = False
-    ) -> Marginals | list[Marginals]:
+    ) -> Floats | list[Floats]:
         """Compute the probabilities of all labels of each token, p(y_t = y | x).
 
         docs: Docs, or a single Doc, for which a single array is returned.
@@ -108,7 +107,7 @@ class Probabilities:
 
     def span_probabilities(
         self, doc: Doc, spans: Iterable[Span], *, forced: bool = False
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Compute the probabilities that runs of tokens have given labels, exactly.
 
         spans: (first token, labels of the span's tokens), as in (3, ["B-PER", "L-PER"]); or with a
@@ -120,9 +119,7 @@ class Probabilities:
         """
         return self._span_probabilities(*self._read([doc], forced), spans)
 
-    def _span_probabilities(
-        self, reader: Reader, batch: Batch, spans: Iterable[Span]
-    ) -> NDArray[np.float64]:
+    def _span_probabilities(self, reader: Reader, batch: Batch, spans: Iterable[Span]) -> Floats:
         """Compute the probabilities of spans of a Doc that has been read; see there."""
         starts, runs, after = list[int](), list[list[int]](), []
         for start, labels, *rest in spans:
@@ -142,7 +139,7 @@ class Probabilities:
 
     def entity_probabilities(
         self, doc: Doc, spans: Iterable[tuple[int, int, str] | DocSpan], *, forced: bool = False
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Compute the probabilities that spans are entities, or spans, of given types, exactly.
 
         spans: (first token, end (exclusive), type), as in (3, 5, "PER"), or spaCy's Spans, as in
@@ -308,9 +305,7 @@ def _words(batch: Batch, start: int, length: int, number: int) -> tuple[int, lis
     return first, tokens[first:last].tolist()
 
 
-def combine(
-    ranked: Sequence[NDArray[np.float64]], n: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def combine(ranked: Sequence[Floats], n: int) -> tuple[Longs, Floats]:
     """Find the n largest sums of one value of each list.
 
     ranked: D lists in descending order. RETURNS: [K, D] int64 positions in the lists, and [K]

@@ -8,7 +8,6 @@ from itertools import compress, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -16,6 +15,7 @@ from spacy.util import minibatch
 
 from ..corpus.builder import CorpusBuilder
 from ..corpus.encoded import MISSING, EncodedCorpus, Observations
+from ..corpus.numbering import Floats, Ints, Longs, Mask, Singles
 from ..errors import Errors, SparseCRFError
 from ..features.featurizer import PlanFeaturizer
 from ..features.naming import NameRecord
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from ..distributed.loss import Partition
     from ..features.template_hierarchy import TemplateTreeRecord
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 BATCH_SIZE = 512  # Docs featurised at once: bounds the memory of hashes, at no cost
 
@@ -116,7 +113,7 @@ class LabelIds:
             raise SparseCRFError(self._unknown.format(name=self._name, **values))
         return self._ids.setdefault(label, len(self._ids))
 
-    def final(self, target: Target) -> tuple[tuple[str, ...], Ints, NDArray[np.bool_]]:
+    def final(self, target: Target) -> tuple[tuple[str, ...], Ints, Mask]:
         """Add the labels that the target requires, order all labels, and number them.
 
         RETURNS: the labels [Y] in their final order; the final ids of gold labels, an array that
@@ -244,7 +241,7 @@ class ExampleReader:
         # Without a record, the labels that words had in an earlier corpus are used.
         self.waits = job.record is not None and reads_word_labels(job.setup)
         self._record = cast("NameRecord", job.record)
-        self._waiting: list[tuple[Ints, Floats | None, list[NDArray[np.float32]]]] = []
+        self._waiting: list[tuple[Ints, Floats | None, list[Singles]]] = []
         own, reads_doc = job.setup.settings, bool(getattr(job.setup.features, "stacked", ()))
         # Weights are of a Doc and its labels, a second stage reads other tokens of a Doc, and the
         # labels of two Docs may not be legal in one sequence.

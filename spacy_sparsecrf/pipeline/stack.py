@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.builder import CorpusBuilder
 from ..corpus.encoded import EncodedCorpus
+from ..corpus.numbering import Ints
 from ..corpus.readings import Readings
 from ..decoding.decoder import Decoder
 from ..errors import Errors, SparseCRFError
@@ -30,9 +30,6 @@ from .settings import Setup, StackSettings
 
 if TYPE_CHECKING:
     from ..training.training import Training
-
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 
 class StackedDecoder(Decoder):

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..corpus.numbering import Floats, Ints
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .prediction import Batch, Reader, predicted_spans
@@ -69,9 +69,7 @@ def measure(reader: Reader, batch: Batch) -> list[Uncertainty]:
     ]
 
 
-def _two_best(
-    decoder: "Decoder", batch: Batch
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+def _two_best(decoder: "Decoder", batch: Batch) -> tuple[Ints, Floats, Floats]:
     """Find the best and second best labels of the words of Docs.
 
     The second best labels of a Doc differ from the best in one sequence, where this costs least.
@@ -92,9 +90,7 @@ def _two_best(
     return np.concatenate(paths), log_best, log_gap
 
 
-def _shares(
-    reader: Reader, marginals: NDArray[np.float64]
-) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+def _shares(reader: Reader, marginals: Floats) -> tuple[tuple[str, ...], Floats]:
     """Return the names of labels that users see, and their probabilities, [N, names]."""
     target, labels = reader.setup.target, reader.labels
     names = target.names_of(labels)
@@ -106,13 +102,13 @@ def _shares(
     return names, np.minimum(shares, 1.0)
 
 
-def _plogp(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def _plogp(p: Floats) -> Floats:
     """Compute -p log p."""
-    found: NDArray[np.float64] = -p * np.log(np.where(p > 0.0, p, 1.0))
+    found: Floats = -p * np.log(np.where(p > 0.0, p, 1.0))
     return found
 
 
-def _mean(of_tokens: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean(of_tokens: Floats) -> Floats:
     """Return the mean over tokens, 0 if there are none."""
-    mean: NDArray[np.float64] = of_tokens.sum(axis=0) / max(len(of_tokens), 1)
+    mean: Floats = of_tokens.sum(axis=0) / max(len(of_tokens), 1)
     return mean

@@ -10,17 +10,17 @@ from itertools import accumulate
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
+from ..corpus.numbering import Array, Floats, Hashes, Ints, Longs, Mask
+
 Docs: TypeAlias = Sequence[Doc]
 Labels: TypeAlias = Sequence[str]
-Ids: TypeAlias = Sequence[NDArray[np.int32]]
+Ids: TypeAlias = Sequence[Ints]
 """Label ids of tokens, an array for each Doc."""
-Mask: TypeAlias = NDArray[np.bool_]
-Scores: TypeAlias = NDArray[np.float64] | None
+Scores: TypeAlias = Floats | None
 
 
 @dataclass(frozen=True)
@@ -137,17 +137,17 @@ def add_extension(kind: type[Span] | type[Token], name: str) -> None:
 
 
 @lru_cache(maxsize=64)  # of the labels and types of models
-def string_ids(strings: tuple[str, ...]) -> NDArray[np.uint64]:
+def string_ids(strings: tuple[str, ...]) -> Hashes:
     """Return spaCy's ids of strings, which are the same in every vocab: [strings] uint64."""
     return np.array([get_string_id(string) for string in strings], dtype=np.uint64)
 
 
-def ends_of(arrays: Iterable[object]) -> NDArray[np.int64]:
+def ends_of(arrays: Iterable[object]) -> Longs:
     """Return the end offsets of concatenated Docs, or of arrays of their tokens: [D] int64."""
     ends = accumulate(map(len, arrays))  # type: ignore[arg-type]
     return np.fromiter(ends, np.int64)
 
 
-def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def joined(arrays: Sequence[Array]) -> Array:
     """Concatenate arrays, of which there is mostly one."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -8,6 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.training.iob_utils import tags_to_entities
 
+from ..corpus.numbering import Mask
 from ..corpus.words import words_of
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
@@ -15,7 +16,6 @@ from .base import (
     Docs,
     Ids,
     Labels,
-    Mask,
     Scores,
     add_extension,
     ends_of,

@@ -11,8 +11,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..corpus.numbering import Ints, Longs, Mask
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import SpanLabels
 
@@ -31,9 +31,9 @@ class LabelledSpans:
     types: [K] int64, positions in `names`, the span types.
     """
 
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    types: NDArray[np.int64]
+    starts: Longs
+    ends: Longs
+    types: Longs
     names: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -44,13 +44,13 @@ class LabelledSpans:
         types = [self.names[i] for i in self.types.tolist()]
         return list(zip(self.starts.tolist(), self.ends.tolist(), types, strict=True))
 
-    def tokens(self) -> NDArray[np.int64]:
+    def tokens(self) -> Longs:
         """Return the tokens of all spans, span by span: [sum of lengths] int64."""
         lengths = self.ends - self.starts
         firsts = np.cumsum(lengths) - lengths
         return np.repeat(self.starts - firsts, lengths) + np.arange(lengths.sum())
 
-    def where(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "LabelledSpans":
+    def where(self, chosen: Mask | Longs) -> "LabelledSpans":
         """Return the chosen spans. chosen: [K] bool, or positions of spans."""
         return LabelledSpans(self.starts[chosen], self.ends[chosen], self.types[chosen], self.names)
 
@@ -88,9 +88,7 @@ class Scheme:
             return [f"B-{name}", *rest][:n_tokens]
         return [f"B-{name}", *rest[1:], f"L-{name}"] if rest else [f"U-{name}"][:n_tokens]
 
-    def decode(
-        self, label_ids: NDArray[np.int32], ends: NDArray[np.int64], labels: Sequence[str]
-    ) -> LabelledSpans:
+    def decode(self, label_ids: Ints, ends: Longs, labels: Sequence[str]) -> LabelledSpans:
         """Decode labels into spans that do not overlap. Invalid label sequences are decoded too.
 
         A token whose label is I or L continues the previous span if the previous label is B or I of
@@ -107,7 +105,7 @@ class Scheme:
             n = check_found(span_kernels()[0](given, ends, of, spans), len(labels))
         return LabelledSpans(spans[0, :n], spans[1, :n], spans[2, :n], names)
 
-    def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_]:
+    def valid_transitions(self, labels: Sequence[str]) -> Mask:
         """Return the valid transitions between labels: [Y + 1, Y + 1], see `Target.legal`."""
         _, of = types_of(tuple(labels))
         # The boundary of a sequence is outside of all spans.
@@ -115,7 +113,7 @@ class Scheme:
         is_open, continues = np.append(of.is_open, False), np.append(of.continues, False)
         goes_on = is_open[:, None] & continues & (types[:, None] == types)
         must_go_on = is_open & (self.name == "BILUO")
-        valid: NDArray[np.bool_] = goes_on | ~(continues | must_go_on[:, None])
+        valid: Mask = goes_on | ~(continues | must_go_on[:, None])
         return valid
 
 

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc, SpanGroup
 from spacy.tokens import Span as DocSpan
 from spacy.training import Example
 
+from ..corpus.numbering import Longs, Mask
 from ..corpus.words import words_of
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Mask, Scores, Target, ends_of, have_same_tokens, joined
+from .base import Docs, Ids, Labels, Scores, Target, ends_of, have_same_tokens, joined
 from .scheme import OUTSIDE, LabelledSpans, Scheme
 
 SCORES = "scores"
@@ -167,7 +167,7 @@ class SpanTarget(Target):
         return np.split(ids, ends_of(label_ids)[:-1])
 
 
-def trimmed(span: Span, words: NDArray[np.int64]) -> Span:
+def trimmed(span: Span, words: Longs) -> Span:
     """Return a span that begins and ends with a word; an empty one if it has none.
 
     words: positions of the Doc's words, ascending.

@@ -6,17 +6,17 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.attrs import IDS  # type: ignore[import-not-found]
 from spacy.parts_of_speech import IDS as PARTS  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
+from ..corpus.numbering import Hashes, Mask
 from ..corpus.words import extension_values
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Mask, Not, Scores, Target, have_same_tokens, string_ids
+from .base import Docs, Ids, Labels, Not, Scores, Target, have_same_tokens, string_ids
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
@@ -25,7 +25,7 @@ TOKEN_ATTR = "token_attr"  # name of the scorer's argument for the attribute
 
 
 @lru_cache(maxsize=16)  # of the labels of models
-def _label_ids(labels: tuple[str, ...]) -> NDArray[np.uint64]:
+def _label_ids(labels: tuple[str, ...]) -> Hashes:
     """Return spaCy's ids of labels, and 0 for tokens without a label: [Y + 1]."""
     return np.append(string_ids(labels), np.uint64(0))
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import compatible
 from ..corpus.builder import CorpusBuilder
 from ..corpus.encoded import EncodedCorpus, Observations
+from ..corpus.numbering import Floats
 from ..decoding.decoder import Decoder
 from ..errors import SparseCRFError
 from ..loss.chain import ChainLoss
@@ -23,8 +23,6 @@ from ..solvers.base import BatchSolver, Function, evaluate
 from ..solvers.owlqn import OWLQN
 from ..training.training import Problem, Training
 from .facts import is_refused, require, require_same
-
-Floats = NDArray[np.float64]
 
 _PENALTIES = [(0.3, 0.1), (0.0, 0.5)]
 _NONE = (0.0, 0.0)

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..corpus.encoded import EncodedCorpus, Mask
+from ..corpus.encoded import EncodedCorpus
+from ..corpus.numbering import Mask
 from ..corpus.schedule import Stage, TemplateTree
 from ..corpus.transform import reduced, with_distinct_contexts
 from ..loss.chain import places_of

@@ -6,8 +6,8 @@ from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...corpus.numbering import Hashes
 from ...corpus.readings import Templates
 from ...errors import Errors, SparseCRFError
 from ...features.attributes import (
@@ -143,9 +143,7 @@ def plan_patterns(
     return PatternPlan(tuple(patterns), dialect, plan, seen_words, views)
 
 
-def _edges(
-    macros: Sequence[Macro], see: dict[ColumnView, See], dialect: Dialect
-) -> NDArray[np.uint64]:
+def _edges(macros: Sequence[Macro], see: dict[ColumnView, See], dialect: Dialect) -> Hashes:
     """Return the values of each macro outside of the sequence, from the dialect's texts."""
     sides = dialect.before, dialect.behind
     of_view = {
