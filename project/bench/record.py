@@ -1,7 +1,8 @@
 """Options and measurements of benchmarks, and the table that most benchmarks share.
 
 A measurement is a row with these keys. data: data set; what: row of the table; tool: column; wall,
-cpu: seconds of each repetition; items: number of tokens processed, for rates; and further figures.
+cpu: seconds of each repetition; mb: peak memory of a child process, else 0; items: number of tokens
+processed, for rates; and further figures.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +53,7 @@ class Record(Results):
         """Add the costs of the sides of a comparison, by tool."""
         for tool, costs in sides.items():
             walls, cpus = [cost.wall for cost in costs], [cost.cpu for cost in costs]
-            own = {"data": data, "what": what, "tool": tool}
+            own = {"data": data, "what": what, "tool": tool, "mb": costs[0].peak_mb}
             self.add(f"{data}, {what}, {tool}", **own, wall=walls, cpu=cpus, **more)
 
 

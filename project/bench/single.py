@@ -1,4 +1,4 @@
-"""Microseconds for one short text a call: Docs, and dicts compared with python-crfsuite.
+"""Time of one short text a call: Docs, and dicts compared with python-crfsuite on our weights.
 
 Invented texts with features of the shapes that parsers of addresses (dicts in dicts), of names (one
 real value) and of ingredients (flat dicts) generate.
@@ -8,10 +8,11 @@ import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
+from statistics import median
 from typing import Any
 
 import spacy
-from measure.processes import Cost, alternate, timed
+from measure.processes import Cost, alternate, run, timed
 from measure.report import number, table
 from measure.results import Row
 from spacy.tokens import Doc
@@ -24,11 +25,14 @@ from .record import OURS, Options, measurements, middle, ratio
 PEER = "python-crfsuite"
 ONE, ALL = "labels", "labels, marginals, probability"
 TOGETHER = "labels, all texts at once"
+FRESH = "labels of one text, in a fresh process"
 _SETTINGS: dict[str, Any] = {"c1": 0.1, "c2": 0.01, "max_iterations": 60}
 _LENGTHS = (1, 8, 27)  # of Docs, in words
-# Kinds of tokens by label: texts of the first kinds are numbers below a limit.
-_LIMITS = {"Number": 9999, "Unit": 99, "Code": 99999, "Quantity": 9}
 _WORDS = {
+    "Number": "1 7 12 44 83 160 305 417 960 1120 2048 3999 5150 7281 9003",
+    "Unit": "2 3 5 11 14 27 35 48 60 71 99",
+    "Code": "97301 02108 55414 10001 60614 73301 84101 30303",
+    "Quantity": "1 2 3 4 5 6 8",
     "Street": "north south birch oak maple river lake hill park elm cedar walnut main high mill",
     "Kind": "lane street road ave. blvd court",
     "Inner": "unit apt. floor",
@@ -53,12 +57,7 @@ def texts(shape: str, n: int, seed: int) -> list[tuple[list[str], list[str]]]:
     draw, found = random.Random(seed), []
     for _ in range(n):
         labels = draw.choice(_FORMS[shape]).split()
-        words = [
-            str(draw.randint(1, _LIMITS[label]))
-            if label in _LIMITS
-            else draw.choice(_WORDS[label].split())
-            for label in labels
-        ]
+        words = [draw.choice(_WORDS[label].split()) for label in labels]
         found.append((words, labels))
     return found
 
@@ -72,9 +71,7 @@ def _own(word: str, real: bool) -> dict[str, Any]:
         "digits": "all" if word.isdigit() else "none",
         "length": f"w:{len(word)}",
         "abbreviated": word.endswith("."),
-        "comma": word.endswith(","),
         "capital": word[:1].isupper(),
-        "initial": word[:1],
         "end": word[-3:],
         "zeros": word[len(word.rstrip("0")) :],
         "vowels": vowels / len(word) if real else vowels > 0,
@@ -98,18 +95,13 @@ def features(shape: str, words: Sequence[str]) -> list[dict[str, Any]]:
     return found
 
 
-def _peer(X: Sequence[Any], y: Sequence[Any], path: str) -> Any:
-    """Train python-crfsuite."""
-    import pycrfsuite
-
-    trainer = pycrfsuite.Trainer(verbose=False)
-    trainer.set_params(_SETTINGS)
-    for pair in zip(X, y, strict=True):
-        trainer.append(*pair)
-    trainer.train(path)
-    tagger = pycrfsuite.Tagger()
-    tagger.open(path)
-    return tagger
+def _fresh(path: str, x: Any) -> dict[str, Callable[[], Cost]]:
+    """Return processes that open a model of CRFsuite's format and label one text."""
+    modules = {OURS: "spacy_sparsecrf.pycrfsuite", PEER: "pycrfsuite"}
+    script = f"import Tagger; t = Tagger(); t.open({path!r}); t.tag({x!r})"
+    return {
+        side: partial(run, ["python", "-c", f"from {m} {script}"]) for side, m in modules.items()
+    }
 
 
 def everything(tagger: Any, x: Any) -> None:
@@ -128,6 +120,8 @@ def each(function: Callable[[Any], object], items: Sequence[Any]) -> Cost:
 
 def measure(options: Options) -> None:
     """Label texts by both sides alternately, then Docs."""
+    import pycrfsuite
+
     record = options.record("single", python_crfsuite=version(PEER))
     path, repeats = str(record.path.with_suffix(".crfsuite")), options.times(15)
     n = 50 if options.quick else 500
@@ -137,7 +131,9 @@ def measure(options: Options) -> None:
             ([features(shape, words) for words, _ in drawn], [labels for _, labels in drawn])
             for drawn in (texts(shape, n, 0), texts(shape, n, 1))
         )
-        peer, ours = _peer(X, y, path), CRF(**_SETTINGS, n_threads=1).fit(X, y)
+        ours, peer = CRF(**_SETTINGS, n_threads=1).fit(X, y), pycrfsuite.Tagger()
+        ours.save(path)
+        peer.open(path)
         same = sum(peer.tag(x) == ours.predict_single(x) for x in new) / n
         asked: dict[str, dict[str, Callable[[], Cost]]] = {
             ONE: {
@@ -153,6 +149,7 @@ def measure(options: Options) -> None:
         asked[TOGETHER][PEER] = asked[ONE][PEER]
         for what, sides in asked.items():
             record.compare(shape, what, alternate(repeats, sides), n=n, same=same)
+        record.compare(shape, FRESH, alternate(repeats, _fresh(path, new[0])), n=1)
     _measure_docs(record, n, repeats)
 
 
@@ -160,11 +157,8 @@ def _measure_docs(record: Any, n: int, repeats: int) -> None:
     """Label single Docs of some lengths by an entity recognizer."""
     nlp, drawn = spacy.blank("en"), texts("address", n, 0)
     pipe = nlp.add_pipe("sparse_crf_ner", config={"n_threads": 1})
-    examples = []
-    for words, labels in drawn:
-        entities = [f"B-{label}" for label in labels]
-        gold = Doc(nlp.vocab, words, ents=entities)
-        examples.append(Example(Doc(nlp.vocab, words), gold))
+    golds = [Doc(nlp.vocab, words, ents=[f"B-{y}" for y in own]) for words, own in drawn]
+    examples = [Example(nlp.make_doc(gold.text), gold) for gold in golds]
     nlp.initialize(lambda: examples)
     nlp.update(examples)
     assert pipe.model.n_active
@@ -180,6 +174,12 @@ def _measure_docs(record: Any, n: int, repeats: int) -> None:
         record.compare("Docs of an entity recognizer", f"{length} words", costs, n=len(parts))
 
 
+def _time(row: Row) -> str:
+    if row["mb"]:
+        return f"{number(1e3 * median(row['cpu']))} ms, {row['mb']:.0f} MB"
+    return f"{number(middle(row) / row['n'] * 1e6)} us"
+
+
 def tables(rows: Sequence[Row]) -> str:
     """Return microseconds a text of each side, and their ratio."""
     lines: dict[tuple[str, str], dict[str, Row]] = {}
@@ -188,7 +188,7 @@ def tables(rows: Sequence[Row]) -> str:
     shown = []
     for (data, what), cells in lines.items():
         ours, peer = cells.get(OURS), cells.get(PEER)
-        times = [f"{number(middle(x) / x['n'] * 1e6)} us" if x else "" for x in (ours, peer)]
+        times = [_time(x) if x else "" for x in (ours, peer)]
         same = f"{100 * ours['same']:.1f} %" if ours and "same" in ours else ""
         shown.append([f"{data}: {what}", *times, ratio(ours, peer), same])
     return table(["", OURS, PEER, f"{PEER} / ours", "same labels"], shown)
