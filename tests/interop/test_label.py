@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
@@ -143,6 +144,24 @@ def test_labels_are_those_of_the_pipeline_on_the_same_words(model, tmp_path):
         run("label", model, tmp_path / "in", tmp_path / "out", "-c", name)
         lines = (tmp_path / "out").read_text(encoding="utf8").splitlines()
         assert [line.split("\t")[1] for line in lines if line] == labels
+
+
+@Language.component("spoil_annotation")
+def spoil_annotation(doc: Doc) -> Doc:
+    for token in doc:
+        token.tag_, token.lemma_, token._.c1 = "QQ", "nn", "zz"
+    return doc
+
+
+def test_no_pipe_replaces_annotation_of_the_file(tmp_path):
+    given = PEERS / "five.wapiti", tmp_path / "a", "--target", "_.label"
+    run("import", *given, "--columns", "orth,_.c1,lemma,tag,_.c4")
+    nlp = spacy.load(tmp_path / "a")
+    nlp.add_pipe("spoil_annotation", first=True)
+    nlp.to_disk(tmp_path / "b")
+    run("label", tmp_path / "b", PEERS / "five.txt", tmp_path / "out")
+    found = [line.split() for line in (tmp_path / "out").read_text().splitlines() if line]
+    assert [row[-1] for row in found] == [row[-2] for row in found]
 
 
 @pytest.mark.parametrize(
