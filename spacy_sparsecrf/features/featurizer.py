@@ -1,7 +1,6 @@
 """Doc -> hashed observation features, without a Python string per token."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import chain, groupby
 from operator import attrgetter
@@ -49,7 +48,7 @@ _NO_LABELS = WordClasses.of({}, are_paths=False)
 _LEARNING = frozenset([PHRASE, CLUSTER, WORD_LABELS, VECTOR])  # attributes that need learnt data
 
 
-class PlanFeaturizer(ABC):
+class PlanFeaturizer:
     """Base class of featurizers, which hash the features of a plan at each token of Docs.
 
     templates: the texts that `TemplatePlan.first` indexes; start_label: see `Featurizer`.
@@ -93,13 +92,13 @@ class PlanFeaturizer(ABC):
     learnt: Any
     """The data learnt before training, JSON-able except for `clusters`."""
 
-    @abstractmethod
     def initialize(self, nlp: Language | None = None) -> None:
         """Learn again."""
+        raise NotImplementedError
 
-    @abstractmethod
     def restore(self, learnt: dict[str, Any]) -> None:
         """Restore the data learnt before training."""
+        raise NotImplementedError
 
     def __setstate__(self, learnt: dict[str, Any]) -> None:
         self.restore(learnt)
@@ -438,11 +437,9 @@ class Featurizer(PlanFeaturizer):
         return token_reader(read, self._lists, self.phrase_attr, self.plan.vector_width)
 
 
-def by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
-    """Yield runs of consecutive Docs with the same vocab, if they have tokens."""
+def by_vocab(docs: Sequence[Doc]) -> list[Sequence[Doc]]:
+    """Return the runs of consecutive Docs with the same vocab that have tokens."""
     if len(docs) == 1:
-        yield from [docs] if len(docs[0]) else []
-        return
-    for _, run in groupby(docs, key=attrgetter("vocab")):
-        if any(map(len, of_vocab := list(run))):
-            yield of_vocab
+        return [docs] if len(docs[0]) else []
+    runs = [list(run) for _, run in groupby(docs, key=attrgetter("vocab"))]
+    return [run for run in runs if any(map(len, run))]

@@ -46,7 +46,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 def check_mode(mode: str) -> None:
     """Raise `SparseCRFError` for anything but "sents" and "docs"."""
-    if mode not in (*MODES, JOINED):
+    if mode != JOINED and mode not in MODES:
         raise SparseCRFError(Errors.SC105.format(value=mode, known=", ".join(MODES)))
 
 
@@ -70,7 +70,7 @@ def sequences_of(
     RETURNS: offsets [S + 1] int64, sequence s is the words offsets[s]:offsets[s + 1]; the division.
     """
     values, rows, kinds = tokens
-    ends = np.array([*accumulate(map(len, docs))], dtype=np.int64)
+    ends = np.fromiter(accumulate(map(len, docs)), np.int64, len(docs))
     n = len(rows)
     offsets, kept = np.empty(n + 1, dtype=np.int64), np.empty(n, dtype=np.int64)
     offsets = offsets[: _cut()(ends, values, rows, kinds, *options, offsets, kept) + 1]

@@ -281,13 +281,16 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         docs, has_scores = list(docs), self.settings.decoding.scores
         if not any(map(len, docs)):
-            scores = [np.zeros(0, np.float32)] * len(docs) if has_scores else None
-            return Predictions([np.zeros(0, np.int32)] * len(docs), scores)
+            found = Predictions([np.zeros(0, np.int32)] * len(docs))
+            found.scores = [np.zeros(0, np.float32)] * len(docs) if has_scores else None
+            return found
         reader = self._reader()
         if self.settings.sequences != "docs" and reader.expected.cut:
             reader.expected.check_cut(docs)
-        with within_memory(self.name):
+        try:
             return predict(reader, docs, forced)
+        except MemoryError as error:
+            raise SparseCRFError(Errors.SC224.format(name=self.name)) from error
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate Docs; report progress if this is an evaluation during a training run."""
@@ -302,9 +305,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             probabilities, if any, are written to `token._.NAME_score`.
         """
         docs, overwrite = list(docs), self.settings.overwrite
-        span_scores = getattr(scores, "span_scores", None)
-        self.target.write(docs, scores, self.label_data, overwrite=overwrite, scores=span_scores)
-        store_scores(self.name, docs, scores)
+        found = scores if isinstance(scores, Predictions) else Predictions(scores)
+        of_spans = found.span_scores
+        self.target.write(docs, found, self.label_data, overwrite=overwrite, scores=of_spans)
+        if found.scores is not None:
+            store_scores(self.name, docs, found.scores)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score Examples with the scorer, which also receives the target's settings."""
@@ -316,11 +321,13 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return scores
 
     def _reader(self) -> Reader:
-        setup, labels, model, reader = self.setup, self.label_data, self.model, self._cached
+        labels, model, reader = self.label_data, self.model, self._cached
         if not labels:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
-        own = reader and (reader.setup, reader.labels)
-        if reader is None or reader.model is not model or own != (setup, labels):
+        own = self.name, self.features, self.target, self.solver, self.settings, self.engine
+        known = reader and (reader.setup, reader.labels)
+        if reader is None or reader.model is not model or known != (own, labels):
+            setup = self.setup
             shares, cut = self.cfg["shares"], self.cfg["sentences"]
             expected = Expected(self.name, shares, cut) if reader is None else reader.expected
             reader = Reader(setup, model, labels, expected, make_decoder(setup, model))

@@ -3,7 +3,7 @@
 Also the probabilities of predicted spans, and the removal of unlikely spans.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -20,7 +20,7 @@ from ..features.featurizer import PlanFeaturizer
 from ..features.naming import NameRecord
 from ..features.tokens import JOINED
 from ..progress import watch_compilation
-from ..targets.base import add_extension, ends_of
+from ..targets.base import add_extension, ends_of, joined
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanGroups, SpanTarget
 from .annotating import Expected
@@ -42,15 +42,8 @@ class Predictions(list[Ints]):
     of_spans: an array [spans] float64 for each Doc, the probabilities of its spans; or None.
     """
 
-    def __init__(
-        self,
-        ids: Iterable[Ints] = (),
-        scores: list[Singles] | None = None,
-        of_spans: list[Floats] | None = None,
-    ) -> None:
-        super().__init__(ids)
-        self.scores = scores
-        self.of_spans = of_spans
+    scores: list[Singles] | None = None
+    of_spans: list[Floats] | None = None
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> Ints: ...
@@ -61,8 +54,10 @@ class Predictions(list[Ints]):
         found = super().__getitem__(index)
         if not isinstance(index, slice):
             return found
-        scores = None if self.scores is None else self.scores[index]
-        return Predictions(found, scores, None if self.of_spans is None else self.of_spans[index])
+        found = Predictions(found)
+        found.scores = None if self.scores is None else self.scores[index]
+        found.of_spans = None if self.of_spans is None else self.of_spans[index]
+        return found
 
     @property
     def span_scores(self) -> Floats | None:
@@ -82,7 +77,7 @@ class Batch(NamedTuple):
 
     def words(self, arrays: Sequence[Array]) -> list[Array]:
         """Split arrays, whose rows are the words of all Docs in order, by Doc."""
-        return _split(np.concatenate(arrays), self.division.ends)
+        return _split(joined(arrays), self.division.ends)
 
     def tokens(self, arrays: Sequence[Array], blank: Any) -> list[Array]:
         """Return the rows of all tokens, by Doc. blank: the value of tokens that are no words."""
@@ -183,7 +178,8 @@ def read_docs(
     training. RETURNS: readings, or the observations of a custom function; and the words of all
     Docs. RAISES: SparseCRFError for missing rows of observations.
     """
-    features, mode, parts, kept = setup.features, setup.settings.sequences, list[Any](), None
+    features, mode, kept = setup.features, setup.settings.sequences, None
+    parts: list[Any] = []
     if isinstance(features, PlanFeaturizer):
         read = features.readings if record is None else record.read
         parts = read(docs, JOINED if joined else mode)
@@ -237,17 +233,16 @@ def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
     return predictions
 
 
-def store_scores(name: str, docs: Sequence[Doc], predictions: Sequence[Ints]) -> None:
-    """Write the probabilities of predictions, if any, to `token._.NAME_score`.
+def store_scores(name: str, docs: Sequence[Doc], scores: Sequence[Singles]) -> None:
+    """Write the probabilities of labels to `token._.NAME_score`. scores: [tokens] for each Doc.
 
     spaCy keeps token extensions when it merges Docs, but not other contents of `user_data`.
     """
-    if isinstance(predictions, Predictions) and predictions.scores is not None:
-        extension = score_extension(name)
-        add_extension(Token, extension)
-        for doc, scores in zip(docs, predictions.scores, strict=True):
-            for token, score in zip(doc, scores.tolist(), strict=True):
-                token._.set(extension, score)
+    extension = score_extension(name)
+    add_extension(Token, extension)
+    for doc, of_doc in zip(docs, scores, strict=True):
+        for token, score in zip(doc, of_doc.tolist(), strict=True):
+            token._.set(extension, score)
 
 
 def score_extension(name: str) -> str:

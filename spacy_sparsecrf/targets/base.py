@@ -3,7 +3,7 @@
 This module also contains helpers that targets share to read and write Docs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -142,12 +142,12 @@ def string_ids(strings: tuple[str, ...]) -> Hashes:
     return np.array([get_string_id(string) for string in strings], dtype=np.uint64)
 
 
-def ends_of(arrays: Iterable[object]) -> Longs:
+def ends_of(arrays: Sequence[Sized]) -> Longs:
     """Return the end offsets of concatenated Docs, or of arrays of their tokens: [D] int64."""
-    ends = accumulate(map(len, arrays))  # type: ignore[arg-type]
-    return np.fromiter(ends, np.int64)
+    return np.fromiter(accumulate(map(len, arrays)), np.int64, len(arrays))
 
 
 def joined(arrays: Sequence[Array]) -> Array:
     """Concatenate arrays, of which there is mostly one."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    first, *others = arrays
+    return np.concatenate(arrays) if others else first

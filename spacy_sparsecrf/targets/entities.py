@@ -1,6 +1,7 @@
 """Named entities: `doc.ents`."""
 
 from collections.abc import Mapping
+from operator import methodcaller
 
 import numpy as np
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE  # type: ignore[import-not-found]
@@ -31,6 +32,8 @@ from .spans import Present, SpanTarget, trimmed
 UNKNOWN, INSIDE, OUT, BEGIN = range(4)
 SCORE = "ents_score"  # the extension of entities for their probabilities
 _COLUMNS = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
+_OUTSIDE = [OUT, 0, 0, 0]  # their values
+_is_annotated = methodcaller("has_annotation", ENT_IOB)
 
 
 @crf_targets("spacy_sparsecrf.Entities.v1")
@@ -81,7 +84,7 @@ class Entities(SpanTarget):
 
     def present(self, doc: Doc) -> Present | None:
         """Return existing entities and blocked tokens; None if there are none."""
-        if not doc.has_annotation(ENT_IOB):
+        if not _is_annotated(doc):
             return None
         iob = doc.to_array("ENT_IOB")
         if not (iob == BEGIN).any():
@@ -101,32 +104,32 @@ class Entities(SpanTarget):
         """
         if not len(docs):
             return
-        (names, of), ends = types_of(tuple(labels)), ends_of(docs)
-        values = np.zeros((ends[-1], len(_COLUMNS)), dtype=np.uint64)
-        values[:, 0] = OUT
-        if (self.types or not overwrite) and [x for x in docs if x.has_annotation(ENT_IOB)]:
-            arrays = [doc.to_array(_COLUMNS).reshape(-1, len(_COLUMNS)) for doc in docs]
-            present = np.concatenate(arrays)
-            is_kept = (present[:, 0] == BEGIN) | (present[:, 0] == INSIDE)
-            if overwrite:  # only blocked tokens and entities of the learnt types
-                is_kept &= ~np.isin(present[:, 1], [0, *string_ids((*sorted(self.types),))])
-            values[is_kept] = present[is_kept]
-        given, n = np.ascontiguousarray(joined(label_ids), np.int32), 0
+        names, of = types_of(tuple(labels))
+        ends, given, n = ends_of(docs), np.ascontiguousarray(joined(label_ids), np.int32), 0
+        values = np.empty((ends[-1], len(_COLUMNS)), np.uint64)
         spans = np.empty((4, len(given)), np.int64)
-        if len(given) or ends[-1]:
-            arguments = given, ends, of, string_ids(names), values, spans
+        has_kept = (bool(self.types) or not overwrite) and any(map(_is_annotated, docs))
+        if has_kept:
+            arrays = [doc.to_array(_COLUMNS).reshape(-1, len(_COLUMNS)) for doc in docs]
+            values = np.concatenate(arrays)
+            is_kept = (values[:, 0] == BEGIN) | (values[:, 0] == INSIDE)
+            if overwrite:  # only blocked tokens and entities of the learnt types
+                is_kept &= ~np.isin(values[:, 1], [0, *string_ids((*sorted(self.types),))])
+            values[~is_kept] = _OUTSIDE
+        if len(given) or len(values):
+            arguments = given, ends, of, has_kept, values, spans
             n = check_found(span_kernels()[1](*arguments), len(labels))
-        starts, _, types, is_free = spans[:, :n]
-        used, vocab = {*types.tolist()}, None
-        for doc, last in zip(docs, ends.tolist(), strict=True):
+        used, vocab, last = {*spans[2, :n].tolist()}, None, 0
+        for doc in docs:
             if doc.vocab is not vocab:
                 # It may have lost strings since the last call, at the end of a memory zone.
                 vocab = doc.vocab
                 for i in used:
                     vocab.strings.add(names[i])
-            doc.from_array(_COLUMNS, values[last - len(doc) : last])  # type: ignore[arg-type]
+            first, last = last, last + len(doc)
+            doc.from_array(_COLUMNS, values[first:last])  # type: ignore[arg-type]
         if scores is not None:
-            found = zip(starts.tolist(), scores.tolist(), is_free.tolist(), strict=True)
+            found = zip(spans[0, :n].tolist(), scores.tolist(), spans[3, :n].tolist(), strict=True)
             self._write_scores(docs, {start: score for start, score, is_new in found if is_new})
 
     def _write_scores(self, docs: Docs, known: Mapping[int, float]) -> None:
