@@ -6,6 +6,7 @@ represented as chains too, see `Decoder`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +20,21 @@ FAR = 40.0
 
 
 @dataclass
+class PairScores:
+    """Scores of label pairs.
+
+    free: [C, Y + 1, Yp], before the mask; may be the array of `ready` if they are not needed;
+    ready: [C, Y + 1, Yp], after it, padding -inf; slack: [C, Yp], of `Transitions.finish`;
+    exponentials: of `ready`, once computed, see `kernels.log_space.exponentiate_pairs`.
+    """
+
+    free: Floats
+    ready: Floats
+    slack: Floats
+    exponentials: tuple[Floats, Floats] | None = None
+
+
+@dataclass
 class Chains:
     """Sequences whose path y has the score sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
 
@@ -27,23 +43,21 @@ class Chains:
     is large enough to minimise their number.
 
     offsets: [S + 1] int64; n_labels: Y; scores: [N, Yp] float64, padding -inf or not read;
-    context: [N] int32; pairs: [C, Y + 1, Yp] float64, row Y = start label, padding -inf;
-    slack: [C, Yp] float64, of `Transitions.finish`; soft: [S] bool, or None if no sequence is soft.
+    context: [N] int32; pairs: row Y = start label; soft: [S] bool, or None if no sequence is soft.
     """
 
     offsets: Longs
     n_labels: int
     scores: Floats
     context: Ints
-    pairs: Floats
-    slack: Floats
+    pairs: PairScores
     transitions: Transitions
     soft: Mask | None = None
 
-    @property
+    @cached_property
     def scored(self) -> Scored:
-        """The sequences, as an argument of kernels."""
-        return Scored(self.n_labels, self.offsets, self.scores, self.context, self.pairs)
+        """The sequences, after `constrain`, as an argument of kernels."""
+        return Scored(self.n_labels, self.offsets, self.scores, self.context, self.pairs.ready)
 
     @property
     def search(self) -> Search:
@@ -106,17 +120,16 @@ class SpanEvents:
             raise SparseCRFError(message)
 
 
-def constrain(chains: Chains, free: Floats, permitted: Mask | None) -> None:
+def constrain(chains: Chains, permitted: Mask | None) -> None:
     """Apply valid final labels and permitted labels to chains with masked pairs.
 
-    free: [C, Y + 1, Yp], pairs before the mask, used for soft sequences.
     permitted: [N, Y] bool, labels that a token may get; a token without any may get all.
     """
     if permitted is not None:
         permitted = _opened(checked_permitted(permitted, len(chains.scores), chains.n_labels))
     penalty = np.inf
     if permitted is not None and chains.transitions.masked:
-        penalty = _soften(chains, free, permitted)
+        penalty = _soften(chains, permitted)
     if chains.transitions.masked:
         chains.close(penalty)
     if permitted is not None:
@@ -137,7 +150,7 @@ def _opened(permitted: Mask) -> Mask:
     return opened
 
 
-def _soften(chains: Chains, free: Floats, permitted: Mask) -> float:
+def _soften(chains: Chains, permitted: Mask) -> float:
     """Find the sequences without a valid path, and make them soft.
 
     RETURNS: the penalty of an invalid transition; inf if there are no such sequences.
@@ -153,12 +166,12 @@ def _soften(chains: Chains, free: Floats, permitted: Mask) -> float:
     chains.soft = ~possible
     tokens = chains.soft_tokens()
     used, renumbered = np.unique(chains.context[tokens], return_inverse=True)
-    free = free[used]
+    free, ready = chains.pairs.free[used], chains.pairs.ready
     length = int(np.diff(chains.offsets)[chains.soft].max())
     spread = np.ptp(chains.scores[tokens, :n], axis=1).max() + np.ptp(free[:, :, :n])
     penalty = float((length + 1) * (spread + np.log(n)) + FAR)
     chains.context = chains.context.copy()
-    chains.context[tokens] = len(chains.pairs) + renumbered
-    chains.pairs = np.concatenate((chains.pairs, free + transitions.mask(penalty)))
-    chains.slack = np.full((len(chains.pairs), chains.slack.shape[1]), np.inf)
+    chains.context[tokens] = len(ready) + renumbered
+    ready = np.concatenate((ready, free + transitions.mask(penalty)))
+    chains.pairs = PairScores(ready, ready, np.full((len(ready), ready.shape[2]), np.inf))
     return penalty

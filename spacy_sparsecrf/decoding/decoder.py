@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, SharedPairs
 from ..model.model import CRFModel
-from .chains import Chains, SpanEvents, checked_permitted, constrain
+from .chains import Chains, PairScores, SpanEvents, checked_permitted, constrain
 from .transitions import Transitions
 
 if TYPE_CHECKING:
@@ -54,16 +55,6 @@ SourceT = TypeVar("SourceT", Observations, Readings, Source)
 
 CHUNK = 2048  # tokens decoded at once: scores stay in a near cache, memory is bounded
 PRUNE_FROM = 4  # average number of tokens per context from which pruning pays off
-
-
-class PairScores(NamedTuple):
-    """Scores of label pairs. free: [C, Y + 1, Yp], before the mask; ready: after it, for Viterbi.
-
-    `free` may be the array of `ready` if the scores before the mask are not needed.
-    """
-
-    free: Floats
-    ready: SharedPairs
 
 
 class Decoder:
@@ -114,9 +105,8 @@ class Decoder:
         self._unigram = ModelRows(unigram, self.padded)
         self._bigram, self._pair_weights = ModelRows(bigram, self.padded), bigram
         self._values = ValueScores(unigram, self.padded)
-        self._words: WordScores | None = None
+        self._words: tuple[WordScores, SharedPairs | None] | None = None
         self._constant: tuple[NDArray[np.uint64] | None, PairScores] | None = None
-        self._preferred: tuple[PairScores, SharedPairs] | None = None
         self._bias: Floats | None = None
         if weight and not self._is_empty:
             self._bias = np.zeros(self.padded)
@@ -133,13 +123,10 @@ class Decoder:
 
     def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
         """Find the most probable labels of each sequence. RETURNS: [N] int32 label ids."""
-        is_chain = self._kind == "chain" and not len(self._bounds)
-        if is_chain and permitted is None and isinstance(source, Readings):
-            # Scores of real values are not in a table of words.
-            shared = None if len(source.templates.value_seeds) else self._shared_pairs(source)
+        if permitted is None and isinstance(source, Readings):
+            words, shared = self._word_scores(source)
             if shared is not None:
-                ready = shared.ready if self._bias is None else self._preferring(shared, self._bias)
-                return self._word_scores(source).label(source, ready)
+                return words.label(source, shared)
         labels = np.empty(source.n_tokens, dtype=np.int32)
         for tokens, run, mask in self._runs(source, permitted):
             of = self.transitions
@@ -156,26 +143,18 @@ class Decoder:
         return labels
 
     def _choose(self, chains: Chains, labels: Ints) -> None:
-        """Find the labels [N] with the best scores, given the preference; see `best_labels`."""
+        """Find the labels [N] with the best scores, which are overwritten, given the preference."""
+        from .probabilities import best_labels
+
         if self._bias is not None:
             np.add(chains.scores, self._bias, out=chains.scores)
-        best_labels(chains, labels)
-
-    def _preferring(self, shared: PairScores, bias: Floats) -> SharedPairs:
-        """Return shared pair scores plus the preference: every token is the second of one pair."""
-        last = self._preferred
-        if last is None or last[0] is not shared:
-            pairs = self._finish(shared.free + bias, prune=True, keep=False)
-            last = self._preferred = shared, pairs.ready
-        return last[1]
+        best_labels(chains, chains.scored, labels)
 
     def marginals(self, source: Source, permitted: Mask | None = None) -> Floats:
         """Compute p(y_t = y | x) of each token. RETURNS: [N, Y] float64, rows sum to 1."""
-        from .probabilities import Posterior
-
         found = np.empty((source.n_tokens, self.n_labels))
         for tokens, run, mask in self._runs(source, permitted):
-            found[tokens] = Posterior(self.chains(run, mask)).marginals()
+            found[tokens] = _posterior()(self.chains(run, mask)).marginals()
         return found
 
     def decode(
@@ -187,13 +166,13 @@ class Decoder:
             argmax_y sum_t p(y_t | x), which maximises the expected number of correct tokens.
         RETURNS: [N] int32 label ids, and [N] float64 probabilities.
         """
-        from .probabilities import Posterior, posterior_labels
+        from .probabilities import posterior_labels
 
         labels = np.empty(source.n_tokens, dtype=np.int32)
         probabilities = np.empty(source.n_tokens)
         for tokens, run, mask in self._runs(source, permitted):
             chains, chosen = self.chains(run, mask), labels[tokens]
-            found = Posterior(chains).marginals()
+            found = _posterior()(chains).marginals()
             if method == "posterior" and not self._is_empty:
                 posterior_labels(chains, found, chosen)
             else:
@@ -219,9 +198,7 @@ class Decoder:
 
     def posterior(self, source: Source) -> "Posterior":
         """Return the distribution of the label sequences, for several questions about it."""
-        from .probabilities import Posterior
-
-        return Posterior(self.chains(source))
+        return _posterior()(self.chains(source))
 
     def log_probability(
         self, source: Source, labels: NDArray[np.int32], permitted: Mask | None = None
@@ -231,14 +208,12 @@ class Decoder:
         labels: [N] int32 label ids. RETURNS: [S] float64, one for each sequence.
         RAISES: SparseCRFError for a wrong number of labels.
         """
-        from .probabilities import Posterior
-
         if len(labels) != source.n_tokens:
             message = Errors.SC406.format(n_labels=len(labels), n_tokens=source.n_tokens)
             raise SparseCRFError(message)
         found = [np.empty(0)]
         for tokens, run, mask in self._runs(source, permitted):
-            of_run = Posterior(self.chains(run, mask))
+            of_run = _posterior()(self.chains(run, mask))
             found.append(of_run.log_probabilities(labels[tokens]))
         return np.concatenate(found)
 
@@ -285,9 +260,9 @@ class Decoder:
             self._normalise(source, scores, context, pairs)
             prune = len(pairs) * PRUNE_FROM <= len(scores)
             shared = self._finish(pairs, prune, keep=permitted is not None)
-        ready, scored = shared.ready, (source.offsets, self.n_labels, scores, context)
-        chains = Chains(*scored, ready.pairs, ready.slack, self.transitions)
-        constrain(chains, shared.free, permitted)
+        own = source.offsets, self.n_labels, scores, context
+        chains = Chains(*own, shared, self.transitions)
+        constrain(chains, permitted)
         return chains
 
     def _normalise(self, source: Source, scores: Floats, context: Ints, pairs: Floats) -> None:
@@ -305,20 +280,35 @@ class Decoder:
             found = self._unigram.find(source.unigram_hashes)
             scores = self._unigram.score(found, self.padded)
         else:
-            scores = self._word_scores(source).score(source)
+            scores = self._word_scores(source)[0].score(source)
         self._values.add(source, scores)
         if len(self._bounds):
             _join_clusters(scores, self._bounds)
         return scores
 
-    def _word_scores(self, readings: Readings) -> "WordScores":
-        """Return the scorer for the templates of the readings."""
-        words = self._words
-        if words is None or words.templates is not readings.templates:
+    def _word_scores(self, readings: Readings) -> tuple["WordScores", SharedPairs | None]:
+        """Return the scorer for the templates of the readings, and `_pairs_of_words`."""
+        known = self._words
+        if known is None or known[0].templates is not readings.templates:
             from .rows import WordScores
 
-            words = self._words = WordScores(self._unigram, readings.templates, self.padded)
-        return words
+            words = WordScores(self._unigram, readings.templates, self.padded)
+            known = self._words = words, self._pairs_of_words(readings)
+        return known
+
+    def _pairs_of_words(self, readings: Readings) -> SharedPairs | None:
+        """Return the pair scores that determine the labels with the scores of words, or None."""
+        is_chain = self._kind == "chain" and not len(self._bounds)
+        # Scores of real values are not in a table of words.
+        has_values = bool(len(readings.templates.value_seeds))
+        shared = self._shared_pairs(readings) if is_chain and not has_values else None
+        if shared is None:
+            return None
+        if self._bias is not None:
+            # Every token is the second of one pair.
+            shared = self._finish(shared.free + self._bias, prune=True, keep=False)
+        of = self.transitions
+        return SharedPairs(self.n_labels, shared.ready, shared.slack, of.closing, of.search)
 
     def _pairs(self, source: Source) -> tuple[Ints, Floats]:
         """Number the contexts of tokens: [N] int32, and score their label pairs: [C, Y + 1, Yp]."""
@@ -362,22 +352,21 @@ class Decoder:
         """Mask pair scores for Viterbi, in place. keep: keep a copy of them before the mask."""
         of = self.transitions
         free = pairs.copy() if keep and of.masked else pairs
-        slack = of.finish(pairs, prune)
-        return PairScores(free, SharedPairs(self.n_labels, pairs, slack, of.closing, of.search))
+        return PairScores(free, pairs, of.finish(pairs, prune))
+
+
+@cache
+def _posterior() -> "type[Posterior]":
+    """Import the class and its kernels, only once: an import takes as long as labelling."""
+    from .probabilities import Posterior
+
+    return Posterior
 
 
 def check_n(n: object) -> None:
     """Raise `SparseCRFError` for anything but a whole number of paths, at least 1."""
     if not isinstance(n, int | np.integer) or n < 1:
         raise SparseCRFError(Errors.SC407.format(n=n))
-
-
-def best_labels(chains: Chains, labels: Ints) -> None:
-    """Find the most probable labels of chains, whose scores are overwritten. labels: [N], out."""
-    from .probabilities import viterbi
-
-    best = np.empty(chains.scores.shape[1])
-    viterbi(chains.scored, chains.slack, chains.search, best, labels)
 
 
 def _join_clusters(scores: Floats, bounds: NDArray[np.int64]) -> None:

@@ -11,44 +11,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.numbering import Floats, Ints
+from ..kernels.layout import Scored
 from ..kernels.log_space import (
     Backward,
     Forward,
     Runs,
     exponentiate_pairs,
-    find_marginals,
     run_backward,
     run_forward,
     score_paths,
     score_spans,
 )
 from ..kernels.numba_support import Bound
-from ..kernels.viterbi import find_paths
-from ..kernels.viterbi import viterbi as best_paths
-from .chains import Chains, SpanEvents
+from ..kernels.viterbi import find_paths, viterbi
+from .chains import Chains, PairScores, SpanEvents
 
 # The arrays of chains have the same types in each call.
 _forward, _backward = Bound(run_forward), Bound(run_backward)
-_score = Bound(score_paths)
-viterbi = Bound(best_paths)
+_score, _viterbi = Bound(score_paths), Bound(viterbi)
 
 
 def run(chains: Chains) -> Forward:
     """Run the forward recursion."""
-    padded = chains.scores.shape[1]
-    psi, shift = np.empty((len(chains.pairs), chains.n_labels, padded)), np.empty(len(chains.pairs))
-    exponentiate_pairs(chains.n_labels, chains.pairs, psi, shift)
-    alpha, scale = np.empty_like(chains.scores), np.empty(len(chains.scores))
-    forward = Forward(psi, shift, alpha, scale, np.empty(len(chains.offsets) - 1))
+    (n, padded), pairs = chains.scores.shape, chains.pairs
+    if pairs.exponentials is None:
+        psi, shift = np.empty_like(pairs.ready), np.empty(len(pairs.ready))
+        exponentiate_pairs(chains.n_labels, pairs.ready, psi, shift)
+        pairs.exponentials = psi, shift
+    own = np.empty((n, padded)), np.empty(n), np.empty(len(chains.offsets) - 1)
+    forward = Forward(*pairs.exponentials, *own)
     _forward(chains.scored, forward, np.empty((3, padded)))
     return forward
 
 
-def run_back(chains: Chains, forward: Forward) -> Backward:
-    """Run the backward recursion."""
-    backward = Backward(np.empty_like(chains.scores), np.empty(len(chains.scores)))
-    space = np.empty((3, chains.scores.shape[1]))
-    _backward(chains.scored, forward, backward, space)
+def run_back(chains: Chains, forward: Forward, marginals: Floats) -> Backward:
+    """Run the backward recursion, and compute marginals. marginals: [N, Y] or [0, Y], out."""
+    n, padded = chains.scores.shape
+    backward = Backward(np.empty((n, padded)), np.empty(n), marginals)
+    _backward(chains.scored, forward, backward, np.empty((3, padded)))
     return backward
 
 
@@ -67,28 +67,32 @@ class Posterior:
 
     def labels(self) -> list[int]:
         """Return the labels of the most probable path of each sequence: [N]."""
-        chains, labels = self._chains, np.empty(len(self._chains.scores), np.int32)
-        scored = chains.scored._replace(scores=chains.scores.copy())
-        viterbi(scored, chains.slack, chains.search, np.empty(chains.scores.shape[1]), labels)
+        chains, labels = self._chains, np.empty(len(self), np.int32)
+        best_labels(chains, chains.scored._replace(scores=chains.scores.copy()), labels)
         found: list[int] = labels.tolist()
         return found
 
     def marginals(self) -> Floats:
         """Compute p(y_t = y | x): [N, Y]."""
-        found = np.empty((len(self._chains.scores), self._chains.n_labels))
-        find_marginals(self._forward.alpha, run_back(self._chains, self._forward).beta, found)
+        found = np.empty((len(self), self._chains.n_labels))
+        run_back(self._chains, self._forward, found)
         return found
 
     def log_probabilities(self, labels: NDArray[np.int32]) -> Floats:
         """Compute log p(y | x) of one path of each sequence. labels: [N]. RETURNS: [S]."""
-        scores = np.empty(len(self._chains.offsets) - 1)
-        _score(self._chains.scored, np.ascontiguousarray(labels, dtype=np.int32), scores)
-        found: Floats = np.minimum(scores - self._forward.log_z, 0.0)
+        given, found = np.ascontiguousarray(labels, np.int32), np.empty_like(self._forward.log_z)
+        _score(self._chains.scored, given, self._forward.log_z, found)
         return found
 
     def log_probability(self, labels: Sequence[int]) -> float:
         """Compute log p(y | x) of labels of all tokens."""
         return float(self.log_probabilities(np.array(labels, np.int32)).sum())
+
+
+def best_labels(chains: Chains, scored: Scored, labels: Ints) -> None:
+    """Find the most probable labels [N]. scored: of the chains; its scores are overwritten."""
+    best = np.empty(scored.scores.shape[1])
+    _viterbi(scored, chains.pairs.slack, chains.search, best, labels)
 
 
 def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
@@ -107,9 +111,10 @@ def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
     penalty = len(scores) + 1.0
     pairs = np.stack([transitions.mask(np.inf), transitions.mask(penalty)])
     slack, context = np.full((2, scores.shape[1]), np.inf), chains.soft_tokens().astype(np.int32)
-    chosen = replace(chains, scores=scores, context=context, pairs=pairs, slack=slack)
+    own = PairScores(pairs, pairs, slack)
+    chosen = replace(chains, scores=scores, context=context, pairs=own)
     chosen.close(penalty)
-    viterbi(chosen.scored, slack, chosen.search, np.empty(scores.shape[1]), labels)
+    best_labels(chosen, chosen.scored, labels)
 
 
 def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
@@ -130,7 +135,7 @@ def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
 def span_probabilities(chains: Chains, spans: SpanEvents) -> Floats:
     """Compute the probabilities of M checked events: [M] float64."""
     forward = run(chains)
-    backward = run_back(chains, forward)
+    backward = run_back(chains, forward, np.empty((0, chains.n_labels)))
     n_sequences = len(chains.offsets) - 1
     sequence = np.repeat(np.arange(n_sequences, dtype=np.int32), np.diff(chains.offsets))
     found = np.empty(len(spans.starts))

@@ -184,8 +184,8 @@ class PlanFeaturizer:
         reals = NO_VALUES
         if plan.values:
             reals = read_values(plan.values, docs, (offsets, kept), plan.vector_width)
-        found = plan.first_templates, offsets, rows, lexical, values, lexicon, reals
-        return Readings(*found, division)
+        given = plan.first_templates
+        return Readings(given, offsets, rows, lexical, values, lexicon, reals, division)
 
     def _prepare(self, lang: str, docs: Sequence[Doc]) -> None:
         """Learn what readers need, if it is not known. docs: as for `words`."""

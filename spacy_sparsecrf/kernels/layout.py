@@ -330,11 +330,10 @@ class Values(NamedTuple):
 class SpanLabels(NamedTuple):
     """The types of spans that labels belong to, and how spans go on.
 
-    ids: [T] uint64, spaCy's ids of types; types: [Y] int64, type of a label, -1 outside of spans;
-    is_open, continues: [Y] bool, whether a span may go on behind a label, and with it.
+    types: [Y] int64, type of a label, -1 outside of spans; is_open, continues: [Y] bool, whether a
+    span may go on behind a label, and with it.
     """
 
-    ids: Ints
     types: Ints
     is_open: Flags
     continues: Flags

@@ -38,11 +38,13 @@ class Forward(NamedTuple):
 class Backward(NamedTuple):
     """Output of `run_backward`: log beta_t(y) = beta[t, y] + scale[t].
 
-    beta: [N, Yp], at most 0, padding undefined; scale: [N].
+    beta: [N, Yp], at most 0, padding undefined; scale: [N]; marginals: p(y_t = y | x), [N, Y], or
+    [0, Y] if they are not needed.
     """
 
     beta: Floats
     scale: Floats
+    marginals: Floats
 
 
 class Runs(NamedTuple):
@@ -166,11 +168,24 @@ def run_forward(scored: Scored, forward: Forward, space: Floats) -> None:
         forward.log_z[s] = 0.0 if empty else scale + log_sum(alpha[end - 1], n_labels)
 
 
+@inlined
+def _find_marginals(alpha: Floats, beta: Floats, marginals: Floats) -> None:
+    """Compute p(y_t = y | x) = alpha_t(y) beta_t(y) / Z."""
+    for t in range(len(marginals)):
+        row = marginals[t]
+        for y in range(len(row)):
+            row[y] = alpha[t, y] + beta[t, y]
+        _level(row, len(row))
+        for y in range(len(row)):
+            row[y] = exp(row[y])
+        normalise(len(row), row)
+
+
 @kernel
 def run_backward(scored: Scored, forward: Forward, backward: Backward, space: Floats) -> None:
-    """Sum over the paths from each label.
+    """Sum over the paths from each label, and compute marginals.
 
-    forward: psi and shift are read; backward: out; space: [3, Yp] float64, a workspace.
+    forward: of `run_forward`; backward: out; space: [3, Yp] float64, a workspace.
     """
     offsets, n_labels, scores = scored.offsets, scored.n_labels, scored.scores
     beta, scale = backward.beta, backward.scale
@@ -192,27 +207,15 @@ def run_backward(scored: Scored, forward: Forward, backward: Backward, space: Fl
             products, shift = row[:n_labels], forward.shift[c]
             _sum_of_products(products, shift, ahead, scored.pairs[c], False, terms)
             scale[t - 1] = scale[t] + top + _level(row, n_labels)
+    _find_marginals(forward.alpha, beta, backward.marginals)
 
 
 @kernel
-def find_marginals(alpha: Floats, beta: Floats, marginals: Floats) -> None:
-    """Compute p(y_t = y | x) = alpha_t(y) beta_t(y) / Z.
+def score_paths(scored: Scored, labels: Ints, log_z: Floats, found: Floats) -> None:
+    """Compute log p(y | x), at most 0, of a path y of each sequence.
 
-    alpha, beta: [N, Yp], of `run_forward` and `run_backward`; marginals: [N, Y], out.
+    labels: [N] int32; log_z: [S], of `run_forward`; found: [S], out.
     """
-    for t in range(len(marginals)):
-        row = marginals[t]
-        for y in range(len(row)):
-            row[y] = alpha[t, y] + beta[t, y]
-        _level(row, len(row))
-        for y in range(len(row)):
-            row[y] = exp(row[y])
-        normalise(len(row), row)
-
-
-@kernel
-def score_paths(scored: Scored, labels: Ints, found: Floats) -> None:
-    """Sum the scores of a path of each sequence. labels: [N] int32; found: [S], out."""
     offsets = scored.offsets
     for s in range(len(offsets) - 1):
         total = 0.0
@@ -221,7 +224,8 @@ def score_paths(scored: Scored, labels: Ints, found: Floats) -> None:
             y = labels[t]
             total += scored.scores[t, y] + scored.pairs[scored.context[t], before, y]
             before = y
-        found[s] = total
+        total -= log_z[s]
+        found[s] = 0.0 if total > 0.0 else total
 
 
 @kernel(allocates=True)

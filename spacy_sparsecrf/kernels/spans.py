@@ -49,19 +49,18 @@ def find_spans(labels: Ints, ends: Ints, of: SpanLabels, spans: Ints) -> int:
 
 @kernel(nogil=False)
 def find_entities(
-    labels: Ints, ends: Ints, of: SpanLabels, has_kept: bool, values: Ints, spans: Ints
+    labels: Ints, ends: Ints, of: SpanLabels, ids: Ints, has_kept: bool, values: Ints, spans: Ints
 ) -> int:
     """Find the spans of labels, and write free spans, without other entities, as values of tokens.
 
-    has_kept: whether values are those of kept entities; otherwise they are not read; values: [N, A]
-    uint64, in and out, ENT_IOB and ENT_TYPE of tokens, and others, 0; spans: [4, N], out, as in
-    `find_spans`, and whether the span is free. RETURNS: as `find_spans`.
+    ids: [T] uint64, spaCy's ids of types; has_kept: whether values are those of kept entities;
+    otherwise they are 0; values: [N, A] uint64, in and out, ENT_IOB and ENT_TYPE of tokens, and
+    others; spans: [4, N], out, as in `find_spans`, and whether the span is free.
+    RETURNS: as `find_spans`.
     """
     n = _find(labels, ends, of, spans)
     for t in range(0 if has_kept else len(values)):
         values[t, 0] = _OUT
-        for a in range(1, values.shape[1]):
-            values[t, a] = np.uint64(0)
     for k in range(n):
         first, end = spans[FIRST, k], spans[END, k]
         is_free = True
@@ -71,5 +70,5 @@ def find_entities(
         if is_free:
             for t in range(first, end):
                 values[t, 0] = _BEGIN if t == first else _INSIDE
-                values[t, 1] = of.ids[spans[TYPE, k]]
+                values[t, 1] = ids[spans[TYPE, k]]
     return n

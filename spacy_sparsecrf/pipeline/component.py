@@ -5,7 +5,7 @@ Creating a component does not import numba; training and prediction do.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -47,18 +47,13 @@ if TYPE_CHECKING:
 Scorer: TypeAlias = Callable[..., dict[str, Any]]
 
 
-class within_memory:
-    """Context that raises a coded error if component `name` runs out of memory."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
-        if isinstance(error, MemoryError):
-            raise SparseCRFError(Errors.SC224.format(name=self._name)) from error
+@contextmanager
+def within_memory(name: str) -> Iterator[None]:
+    """Raise a coded error if component `name` runs out of memory."""
+    try:
+        yield
+    except MemoryError as error:
+        raise SparseCRFError(Errors.SC224.format(name=name)) from error
 
 
 class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
@@ -287,7 +282,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         reader = self._reader()
         if self.settings.sequences != "docs" and reader.expected.cut:
             reader.expected.check_cut(docs)
-        try:
+        try:  # entering a context takes as long as a kernel
             return predict(reader, docs, forced)
         except MemoryError as error:
             raise SparseCRFError(Errors.SC224.format(name=self.name)) from error
@@ -305,11 +300,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             probabilities, if any, are written to `token._.NAME_score`.
         """
         docs, overwrite = list(docs), self.settings.overwrite
-        found = scores if isinstance(scores, Predictions) else Predictions(scores)
-        of_spans = found.span_scores
-        self.target.write(docs, found, self.label_data, overwrite=overwrite, scores=of_spans)
-        if found.scores is not None:
-            store_scores(self.name, docs, found.scores)
+        ids = scores if isinstance(scores, Predictions) else Predictions(scores)
+        self.target.write(docs, ids, self.label_data, overwrite=overwrite, scores=ids.span_scores)
+        if ids.scores is not None:
+            store_scores(self.name, docs, ids.scores)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score Examples with the scorer, which also receives the target's settings."""
@@ -327,10 +321,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         own = self.name, self.features, self.target, self.solver, self.settings, self.engine
         known = reader and (reader.setup, reader.labels)
         if reader is None or reader.model is not model or known != (own, labels):
-            setup = self.setup
             shares, cut = self.cfg["shares"], self.cfg["sentences"]
             expected = Expected(self.name, shares, cut) if reader is None else reader.expected
-            reader = Reader(setup, model, labels, expected, make_decoder(setup, model))
+            reader = Reader(self.setup, model, labels, expected, make_decoder(self.setup, model))
             self._cached = reader
         return reader
 

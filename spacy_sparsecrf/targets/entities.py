@@ -1,7 +1,6 @@
 """Named entities: `doc.ents`."""
 
 from collections.abc import Mapping
-from operator import methodcaller
 
 import numpy as np
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE  # type: ignore[import-not-found]
@@ -32,8 +31,6 @@ from .spans import Present, SpanTarget, trimmed
 UNKNOWN, INSIDE, OUT, BEGIN = range(4)
 SCORE = "ents_score"  # the extension of entities for their probabilities
 _COLUMNS = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
-_OUTSIDE = [OUT, 0, 0, 0]  # their values
-_is_annotated = methodcaller("has_annotation", ENT_IOB)
 
 
 @crf_targets("spacy_sparsecrf.Entities.v1")
@@ -84,7 +81,7 @@ class Entities(SpanTarget):
 
     def present(self, doc: Doc) -> Present | None:
         """Return existing entities and blocked tokens; None if there are none."""
-        if not _is_annotated(doc):
+        if not doc.has_annotation(ENT_IOB):
             return None
         iob = doc.to_array("ENT_IOB")
         if not (iob == BEGIN).any():
@@ -106,18 +103,18 @@ class Entities(SpanTarget):
             return
         names, of = types_of(tuple(labels))
         ends, given, n = ends_of(docs), np.ascontiguousarray(joined(label_ids), np.int32), 0
-        values = np.empty((ends[-1], len(_COLUMNS)), np.uint64)
+        values = np.zeros((ends[-1], len(_COLUMNS)), np.uint64)
         spans = np.empty((4, len(given)), np.int64)
-        has_kept = (bool(self.types) or not overwrite) and any(map(_is_annotated, docs))
-        if has_kept:
+        marked = (self.types or not overwrite) and [x for x in docs if x.has_annotation(ENT_IOB)]
+        if marked:
             arrays = [doc.to_array(_COLUMNS).reshape(-1, len(_COLUMNS)) for doc in docs]
             values = np.concatenate(arrays)
             is_kept = (values[:, 0] == BEGIN) | (values[:, 0] == INSIDE)
             if overwrite:  # only blocked tokens and entities of the learnt types
                 is_kept &= ~np.isin(values[:, 1], [0, *string_ids((*sorted(self.types),))])
-            values[~is_kept] = _OUTSIDE
+            values[~is_kept] = OUT, 0, 0, 0
         if len(given) or len(values):
-            arguments = given, ends, of, has_kept, values, spans
+            arguments = given, ends, of, string_ids(names), bool(marked), values, spans
             n = check_found(span_kernels()[1](*arguments), len(labels))
         used, vocab, last = {*spans[2, :n].tolist()}, None, 0
         for doc in docs:

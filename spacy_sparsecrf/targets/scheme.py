@@ -15,7 +15,6 @@ import numpy as np
 from ..corpus.numbering import Ints, Longs, Mask
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import SpanLabels
-from .base import string_ids
 
 OUTSIDE = "O"
 LETTERS = {"BILUO": "BILU", "IOB2": "BI"}
@@ -141,7 +140,6 @@ def types_of(labels: tuple[str, ...]) -> tuple[tuple[str, ...], SpanLabels]:
     names = tuple(dict.fromkeys(name for name in types if name))
     position = {"": -1, **{name: i for i, name in enumerate(names)}}
     return names, SpanLabels(
-        string_ids(names),
         np.array([position[name] for name in types], dtype=np.int64),
         np.array([label[0] in OPEN for label in labels], dtype=np.bool_),
         np.array([label[0] in CONTINUING for label in labels], dtype=np.bool_),

@@ -177,8 +177,8 @@ def test_what_is_hopeless_early_may_win_late():
     chains = decoder.chains(case.observations)
     gain = np.where(np.arange(40) < 20, -800.0, 800.0) + np.where(np.arange(40) == 39, 1.5, 0.0)
     chains.scores[:, 0], chains.scores[:, 1] = 0.0, gain
-    chains.pairs[:, 0, 0] += 3.0
-    chains.pairs[:, 1, 1] += 3.0
+    chains.pairs.ready[:, 0, 0] += 3.0
+    chains.pairs.ready[:, 1, 1] += 3.0
     found = Posterior(chains).marginals()
     np.testing.assert_allclose(found[:, 1], 1.0 / (1.0 + np.exp(-1.5)), rtol=1e-10)
 
