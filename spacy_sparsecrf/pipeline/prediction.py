@@ -20,7 +20,7 @@ from ..features.featurizer import PlanFeaturizer
 from ..features.naming import NameRecord
 from ..features.tokens import JOINED
 from ..progress import watch_compilation
-from ..targets.base import add_extension, ends_of, joined
+from ..targets.base import add_extension, ends_of
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanGroups, SpanTarget
 from .annotating import Expected
@@ -77,7 +77,8 @@ class Batch(NamedTuple):
 
     def words(self, arrays: Sequence[Array]) -> list[Array]:
         """Split arrays, whose rows are the words of all Docs in order, by Doc."""
-        return _split(joined(arrays), self.division.ends)
+        rows = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return _split(rows, self.division.ends)
 
     def tokens(self, arrays: Sequence[Array], blank: Any) -> list[Array]:
         """Return the rows of all tokens, by Doc. blank: the value of tokens that are no words."""

@@ -132,7 +132,7 @@ class TokenAttribute(TokenTarget):
 
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
         """Return a mask of the current labels of tokens."""
-        if not any(len(doc) and doc.has_annotation(self._id) for doc in docs):
+        if not [doc for doc in docs if len(doc) and doc.has_annotation(self._id)]:
             return None
         present = np.concatenate([doc.to_array(self._key) for doc in docs])
         mask: Mask = present[:, None] == _label_ids(tuple(labels))[:-1]
@@ -147,7 +147,7 @@ class TokenAttribute(TokenTarget):
         # For all Docs at once: the overhead of a numpy call exceeds the work for one Doc.
         every = np.concatenate(label_ids)
         used = {*every.tolist()} - {-1}
-        values, end, vocab = _label_ids((*labels,))[every, None], 0, None
+        values, end, vocab = _label_ids((*labels,)).take(every), 0, None
         for doc in docs:
             if doc.vocab is not vocab:
                 # It may have lost strings since the last call, at the end of a memory zone.
@@ -157,7 +157,7 @@ class TokenAttribute(TokenTarget):
             first, end = end, end + len(doc)
             predicted = values[first:end]
             if not overwrite and doc.has_annotation(self._id):
-                present = doc.to_array(self._key).reshape(-1, 1)
+                present = doc.to_array(self._key)
                 predicted = np.where(present != 0, present, predicted)
             doc.from_array([self._id], predicted)  # type: ignore[arg-type]
 

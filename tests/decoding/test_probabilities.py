@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.decoding import decoder as decoding
+from spacy_sparsecrf.decoding import probabilities
 from spacy_sparsecrf.decoding.chains import SpanEvents
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.probabilities import Posterior
@@ -181,6 +182,15 @@ def test_what_is_hopeless_early_may_win_late():
     chains.pairs.ready[:, 1, 1] += 3.0
     found = Posterior(chains).marginals()
     np.testing.assert_allclose(found[:, 1], 1.0 / (1.0 + np.exp(-1.5)), rtol=1e-10)
+
+
+def test_label_pairs_shared_by_all_tokens_are_exponentiated_once(monkeypatch):
+    case, calls = make_case(19, "maxent", [4, 0, 2], n_labels=3), []
+    decoder, run = Decoder(case.model), probabilities.exponentiate_pairs
+    monkeypatch.setattr(probabilities, "exponentiate_pairs", lambda *own: calls.append(run(*own)))
+    alone = [decoder.marginals(case.observations.sequences(s, s + 1)) for s in range(3)]
+    np.testing.assert_array_equal(np.concatenate(alone), decoder.marginals(case.observations))
+    assert len(calls) == 1
 
 
 def test_parts_change_nothing(monkeypatch):
