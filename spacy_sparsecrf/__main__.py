@@ -11,6 +11,7 @@ from .cli.config import config
 from .cli.debug import debug
 from .cli.warmup import warmup
 from .interop.commands.convert import convert
+from .interop.commands.export import export_model
 from .interop.commands.import_model import import_model
 from .interop.commands.label import label
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 for command in (calibrate, config, convert, explain, errors, dump, label, patch, warmup):
     app.command()(command)
 app.command("import")(import_model)
+app.command("export")(export_model)
 # Other options are settings of the config.
 with_settings = {"allow_extra_args": True, "ignore_unknown_options": True}
 app.command(context_settings=with_settings)(debug)

@@ -226,6 +226,7 @@ def test_only_users_of_the_component_import_it():
         "cli.common",
         "cli.debug",
         "interop.commands.import_model",
+        "interop.exporting",
         "interop.importing",
     }
 

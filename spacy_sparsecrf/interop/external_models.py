@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel, WeightTable
 from ..schema import reported_as
-from .crfsuite_file import MAGIC, CrfsuiteModel, ExternalWeights
+from .crfsuite_file import MAGIC, CrfsuiteModel, ExternalWeights, write_crfsuite
 
 WAPITI, CRFPP, CRFSUITE = "Wapiti", "CRF++", "CRFsuite"
 
@@ -183,3 +183,46 @@ def of_crfsuite(model: CrfsuiteModel) -> TrainedModel:
     values = np.array([row[3] for row in rows], np.float64)
     weights = ExternalWeights(features, previous, labels, values)
     return TrainedModel(CRFSUITE, "chain", model.labels, "", [*attributes, ""], weights)
+
+
+# Writing
+
+
+def write_model(model: TrainedModel) -> bytes:
+    """Return a model as its program writes it; `read_model` reads the same weights, bit for bit.
+
+    Of a model of CRFsuite, the last feature is that of transitions alone. For CRF++, the kinds of
+    patterns and features become capitals.
+    """
+    features, previous, labels, values = model.weights
+    if model.program == CRFSUITE:
+        return write_crfsuite(model.labels, model.features[:-1], model.weights)
+    n, starts = len(model.labels), _starts(model.features, len(model.labels))
+    both = n * np.array([text[:1] == "*" for text in model.features])
+    places = starts[features] + labels + np.where(previous < 0, 0, previous * n + both[features])
+    patterns = model.patterns.split("\n")
+    if model.program == CRFPP:
+        dense = np.zeros(starts[-1])
+        dense[places] = values
+        patterns, texts = (
+            [x[0].upper() + x[1:] for x in own] for own in (patterns, model.features)
+        )
+        head = "version: 100", "cost-factor: 1", f"maxid: {starts[-1]}", f"xsize: {model.n_columns}"
+        shown = map("{} {}".format, starts.tolist(), texts)
+        blocks = head, model.labels, patterns, shown, map(repr, dense.tolist())
+        return "\n\n".join(map("\n".join, blocks)).encode() + b"\n"
+    numbered = sorted(zip(places.tolist(), values.tolist(), strict=True))
+    lines = [
+        f"#mdl#{_KINDS.index(model.kind)}#{len(values)}\n",
+        *_with_sizes(f"#rdr#{len(patterns)}/{max(model.n_columns - 1, 0)}/0", patterns),
+        *_with_sizes(f"#qrk#{n}", model.labels),
+        *_with_sizes(f"#qrk#{len(model.features)}", model.features),
+        *(f"{place}={value.hex()}\n" for place, value in numbered),
+    ]
+    return "".join(lines).encode()
+
+
+def _with_sizes(head: str, texts: Sequence[str]) -> Iterator[str]:
+    """Yield lines of texts as Wapiti stores them, after a first line."""
+    yield f"{head}\n"
+    yield from (f"{len(text.encode())}:{text},\n" for text in texts)

@@ -391,7 +391,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Yield the weights as lines of text, see `analysis.edit_weights`."""
         from ..analysis.edit_weights import dump
 
-        return dump(self.model, self._named())
+        return dump(self.model, self.named())
 
     def patch(self, lines: Iterable[str], path: str = "<lines>", *, replace: bool = False) -> int:
         """Change weights according to lines of text, see `analysis.edit_weights`.
@@ -404,14 +404,14 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         from ..analysis.edit_weights import patch
 
-        names = self._named()
+        names = self.named()
         known = hash_names, templates_by_kind(self.features)
         patched = patch(self.model, lines, path, *known, replace=replace)
         self.model = patched.model
         names.add(patched.names)
         return int(patched.n_changes)
 
-    def _named(self) -> Names:
+    def named(self) -> Names:
         """Return the names of features, including features that training has made active."""
         if self._state is not None and self._state.record is not None:
             for keys in self.model.keys:
@@ -444,7 +444,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _parts(self, exclude: Iterable[str]) -> dict[str, bytes]:
         """Return the content of the files of the component; an empty part has no file."""
         with within_memory(self.name):
-            found = storage.parts_of(self.features, self.cfg, self.model, self._named())
+            found = storage.parts_of(self.features, self.cfg, self.model, self.named())
         return {part: data for part, data in found.items() if part not in exclude}
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
@@ -485,5 +485,5 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     def __reduce__(self) -> Any:
         """Pickle and copy with the weights of the training run so far, but not the run."""
-        self._named()
+        self.named()
         return super().__reduce__()

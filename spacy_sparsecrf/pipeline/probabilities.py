@@ -48,7 +48,7 @@ class Probabilities:
     # RAISES: SparseCRFError if there are no labels.
     _reader: Callable[[], Reader]
     _names: Names
-    _named: Callable[[], Names]
+    named: Callable[[], Names]
 
     @overload
     def marginals(self, docs: Doc, *, forced: bool = ...) -> Floats: ...
@@ -182,7 +182,7 @@ class Probabilities:
         from ..analysis.explanation import explain_model
         from ..features.naming import constant_features
 
-        return explain_model(self.model, self._named(), constant_features(self.features), n)
+        return explain_model(self.model, self.named(), constant_features(self.features), n)
 
     def explain_doc(self, doc: Doc, *, forced: bool = False) -> "DocExplanation":
         """Explain the label of each token of a Doc, compared with the second most probable label.

@@ -1,0 +1,56 @@
+"""`export`: convert the model of a pipeline to one of CRFsuite, Wapiti or CRF++."""
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...atomic_write import write_files
+from ...cli.common import Component, Model, annotated_gold, load, reported
+from ...cli.printing import msg
+from ...errors import refused_option
+from ..exporting import export, sequences
+from ..external_models import CRFPP, CRFSUITE, WAPITI, write_model
+
+_LONGEST = 8191
+
+
+class Program(str, Enum):
+    """Programs for `--format`."""
+
+    crfsuite = CRFSUITE
+    wapiti = WAPITI
+    crfpp = CRFPP
+
+
+def export_model(
+    model: Model,
+    output: Annotated[Path, typer.Argument(help="File to write; of CRF++ the text")],
+    program: Annotated[
+        Program, typer.Option("--format", "-f", case_sensitive=False, help="Program that reads it")
+    ],
+    data: Annotated[
+        Path | None, typer.Option(help="Docs to write as columns: OUTPUT.data", exists=True)
+    ] = None,
+    component: Component = "",
+) -> None:
+    """Convert the model of a pipeline for another program, which assigns the same labels.
+
+    OUTPUT.data has the columns that the program reads: a token a line, an empty line after each
+    sequence, and the gold label in the last column (for CRFsuite the first; _ for none).
+    """
+    with reported():
+        nlp, pipe = load(model, component)
+        found = export(pipe, program.value)
+        contents: dict[str, bytes] = {output.name: write_model(found)}
+        if data is not None:
+            columns = sequences(pipe, found, annotated_gold(nlp, pipe.name, data))
+            contents[f"{output.name}.data"] = "".join(columns).encode()
+        longest = max(len(line) for text in contents.values() for line in text.split(b"\n"))
+        if program is Program.crfpp and longest > _LONGEST:
+            reason = f"it reads lines of up to {_LONGEST} bytes, and one would have {longest}"
+            raise refused_option("format", program.value.lower(), reason)
+        write_files(output.parent, contents, "OUTPUT")
+        n, names = len(found.weights.values), ", ".join(contents)
+        msg.good(f"{n} weights of {pipe.name} are in {output.parent}: {names}")
