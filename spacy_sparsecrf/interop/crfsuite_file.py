@@ -7,7 +7,7 @@
     LFRF, AFRF        for each label and attribute, the numbers of its weights
 
 All numbers are little-endian and have 32 bits, weights are float64. A CQDB has 256 hash tables from
-names to numbers, and an array from numbers to names, which are UTF-8 and end with a zero byte.
+names to numbers, and an array from numbers to names, which end with a zero byte.
 Reading needs the standard library alone: a process that labels a few texts loads nothing else.
 """
 
@@ -72,7 +72,7 @@ class CrfsuiteModel:
     def find(self, text: str) -> int:
         """Return the number of an attribute, from 1; 0 if it is unknown."""
         with self._read():
-            return self._names.find(text.encode("utf8", "surrogatepass")) + 1
+            return self._names.find(encoded(text)) + 1
 
     def states(self, number: int) -> list[tuple[int, float]]:
         """Return the labels with weights of an attribute, and these weights."""
@@ -149,7 +149,7 @@ class _Names:
             left -= len(key)
             if left < 0:
                 raise ValueError("its names are longer than the file")
-            yield key[:-1].decode("utf8", "surrogatepass")
+            yield key[:-1].decode("utf8", "surrogateescape")
 
     def _array(self) -> bytes:
         begin = self._at + self._places
@@ -165,6 +165,14 @@ class _Names:
     def _key(self, place: int) -> bytes:
         begin = self._at + place + 8
         return self._data[begin : begin + self._pair(place)[1]]
+
+
+def encoded(text: str) -> bytes:
+    """Return the bytes of a name; what is no UTF-8 was read as lone surrogates (PEP 383)."""
+    try:
+        return text.encode("utf8", "surrogateescape")
+    except UnicodeEncodeError:  # of no name that was read
+        return text.encode("utf8", "surrogatepass")
 
 
 def hash_of(key: bytes) -> int:
@@ -246,7 +254,7 @@ def _write_names(names: Sequence[str]) -> bytes:
     records, places, tables = bytearray(), [], [list[tuple[int, int]]() for _ in range(_N_TABLES)]
     begin = _STRINGS.size + _N_TABLES * _PAIR.size
     for number, name in enumerate(names):
-        key = name.encode("utf8", "surrogatepass") + b"\0"
+        key = encoded(name) + b"\0"
         if key.index(0) < len(key) - 1:
             raise SparseCRFError(Errors.SC821.format(name=name))
         places.append(begin + len(records))

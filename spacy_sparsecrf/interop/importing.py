@@ -71,7 +71,11 @@ def import_model(
         made = _FEATURES[trained.program]
         patterns = parse_patterns(trained.patterns, made.dialect, _MOST_COLUMNS, str(path))
         n_read = 1 + max((each.column for own in patterns for each in own.macros), default=0)
-        columns = [*columns, *(f"_.column{i}" for i in range(len(columns), n_read))]
+        further = [f"_.column{i}" for i in range(len(columns), n_read)]
+        if taken := {*columns}.intersection(further):
+            reason = f"further columns have the names {', '.join(further)}"
+            raise refused_option("columns", taken.pop(), reason)
+        columns = [*columns, *further]
         texts = {i: trained.features[i] for i in active}
         left = repeat(None, _MOST_TRIED + _TRIED_PER_CHARACTER * sum(map(len, texts.values())))
         with reported_as(Errors.SC631, path=path, program=trained.program):

@@ -174,6 +174,11 @@ def damaged(name: str, old: str, new: str) -> str:
         ("FILEHEADER = {\n}\n\nLABELS = {\n  what\n", (), "SC630"),
         (WAPITI_MODEL + "0=1\n", ("--columns", "orth,tag"), "SC614.*--target 'tag'"),
         ("a word\n", ("--features", PEERS / "labels.txt"), "SC614.*--features"),
+        (
+            damaged("crf.wapiti", "10:u:%x[-1,1]", "10:u:%x[-1,2]"),
+            ("--columns", "orth,_.column2"),
+            "SC614.*--columns '_.column2'.*further columns",
+        ),
     ],
 )
 def test_what_cannot_be_imported(text, options, message, tmp_path):

@@ -97,7 +97,7 @@ def items_of(sequence: Any) -> list[dict[str, float]]:
             for text, value in _features(token):
                 values[text] = values.get(text, 0.0) + value
         except (TypeError, ValueError, RecursionError) as error:
-            raise _invalid(f"xseq[{t}]", error) from None
+            raise invalid(f"xseq[{t}]", error) from None
         found.append(values)
     return found
 
@@ -119,7 +119,7 @@ def read_numbers(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 
                 else:
                     _read_features(token, vocabulary, numbers, values)
             except (TypeError, ValueError, RecursionError) as error:
-                raise _invalid(f"X[{s}][{len(sizes) - ends[-1]}]", error) from None
+                raise invalid(f"X[{s}][{len(sizes) - ends[-1]}]", error) from None
             sizes.append(len(numbers) - begin)
         ends.append(len(sizes))
     return found
@@ -129,11 +129,12 @@ def as_tokens(sequence: Any, place: str) -> Collection[Any]:
     """Return the tokens of a sequence, also of an iterator. RAISES: SparseCRFError."""
     unordered = isinstance(sequence, str | bytes | Mapping | Set)
     if unordered or not isinstance(sequence, Iterable):
-        raise _invalid(place, f"it is a {type(sequence).__name__}, not a list of tokens")
+        raise invalid(place, f"it is a {type(sequence).__name__}, not a list of tokens")
     return sequence if isinstance(sequence, Collection) else [*sequence]
 
 
-def _invalid(place: str, reason: object) -> SparseCRFError:
+def invalid(place: str, reason: object) -> SparseCRFError:
+    """Return an error about features at a place."""
     return SparseCRFError(Errors.SC801.format(place=place, reason=reason))
 
 
@@ -230,9 +231,9 @@ def _valued(key: str, value: Any) -> Iterator[tuple[str, float]]:
 
 
 def _text(item: object) -> str:
-    """Return a string, or bytes decoded as UTF-8. RAISES: TypeError, ValueError."""
+    """Return a string, or bytes decoded as UTF-8 (PEP 383). RAISES: TypeError."""
     if isinstance(item, bytes):
-        return item.decode("utf8")
+        return item.decode("utf8", "surrogateescape")
     if not isinstance(item, str):
         raise TypeError(f"{item!r} is a {type(item).__name__}, not a string")
     return item

@@ -11,7 +11,7 @@ from ...corpus.encoded import EncodedCorpus, Observations
 from ...corpus.numbering import find_keys
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...model.model import CRFModel
-from .attributes import SEPARATOR, Vocabulary, read_numbers
+from .attributes import SEPARATOR, Vocabulary, invalid, read_numbers
 from .labels import read_gold, read_weights
 
 Longs = NDArray[np.int64]
@@ -87,6 +87,11 @@ def read_corpus(
     if ignored := [texts[number - 1] for number in real[chosen[real]].tolist()]:
         warn(Warnings.SCW805.format(names=", ".join(ignored[:SHOWN])))
     chosen[real] = False
+    for name in (*names, *texts):
+        try:
+            name.encode("utf8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise invalid(repr(name), error) from None
     builder = CorpusBuilder()
     observations = observe(attributes, chosen, start_label)
     builder.add(observations, ids, read_weights(sample_weight, len(lengths)))

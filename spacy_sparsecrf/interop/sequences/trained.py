@@ -14,7 +14,7 @@ from ...atomic_write import write_files
 from ...errors import Errors, SparseCRFError
 from ...model.model import CRFModel, WeightTable
 from ...schema import reported_as
-from ..crfsuite_file import CrfsuiteModel, ExternalWeights, write_crfsuite
+from ..crfsuite_file import CrfsuiteModel, ExternalWeights, encoded, write_crfsuite
 from ..external_models import of_crfsuite
 from .encoding import ALWAYS, SHOWN
 
@@ -59,15 +59,14 @@ class TrainedWeights:
         cls,
         model: CRFModel,
         names: Mapping[int, str],
-        always: int = ALWAYS,
         real: Sequence[str] = (),
     ) -> "TrainedWeights":
         """Return a model with other keys, renumbered to the features with weights.
 
-        names: of features, by these keys; always: the key of transitions; others: see the class.
+        names: of features, by these keys; the key of transitions is ALWAYS; real: see the class.
         """
         states, pairs = model.unigram, model.bigram
-        is_named = pairs.keys != always
+        is_named = pairs.keys != ALWAYS
         known = np.union1d(states.keys, pairs.keys[is_named])
         numbers = [np.searchsorted(known, table.keys) + ALWAYS + 1 for table in (states, pairs)]
         numbers[1][~is_named] = ALWAYS
@@ -93,18 +92,20 @@ class TrainedWeights:
         damage = (ValueError, LookupError, TypeError)
         with reported_as(Errors.SC631, damage, path=path, program="CRFsuite"):
             values = srsly.msgpack_loads(data)
-            model, attributes = CRFModel().from_bytes(values["model"]), values["attributes"]
+            model = CRFModel().from_bytes(values["model"])
+            attributes = [name.decode("utf8", "surrogateescape") for name in values["attributes"]]
             keys = np.concatenate(model.keys)
             if len(keys) and not ALWAYS <= keys.min() <= keys.max() <= len(attributes) + ALWAYS:
                 raise ValueError("features have no names")
-            return cls(model, attributes, values["real"])
+            return cls(model, attributes)
 
     def to_bytes(self) -> bytes:
         """Return the weights in CRFsuite's format, or if they do not fit into it, in our own."""
         has_zeros = any("\0" in name for name in (*self.labels, *self.attributes))
         if not (has_zeros or self.has_start or self.bigrams):
             return self.to_crfsuite()
-        values = {"model": self.model.to_bytes(), "attributes": self.attributes, "real": self.real}
+        names = [*map(encoded, self.attributes)]
+        values = {"model": self.model.to_bytes(), "attributes": names}
         data: bytes = srsly.msgpack_dumps(values)
         return data
 

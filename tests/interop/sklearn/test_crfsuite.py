@@ -186,7 +186,8 @@ def test_a_line_is_written_for_each_iteration(capsys):
 def test_weights_are_kept_in_a_file(tmp_path, options):
     """Feature names may be any text; the format is CRFsuite's if it can express the weights."""
     path = tmp_path / "model.crfsuite"
-    odd = [[{**token, "} = {\n": "a --> b: 1"} for token in tokens] for tokens in X]
+    own = {"} = {\n": "a --> b: 1", "bytes": b"\xff\xfe", "": "\t\u202e "}
+    odd = [[{**token, **own} for token in tokens] for tokens in X]
     crf = CRF(c1=0.05, max_iterations=30, model_filename=str(path), **options).fit(odd, Y)
     assert path.read_bytes().startswith(b"lCRF") != bool(options)
     loaded = CRF(model_filename=str(path))
@@ -201,6 +202,13 @@ def test_weights_are_kept_in_a_file(tmp_path, options):
         path.write_bytes(data)
         with pytest.raises(SparseCRFError, match="SC"):
             CRF(model_filename=str(path)).predict(odd)
+
+
+@pytest.mark.parametrize("where", [("\ud83d", "A"), ("a", "\ud83d")], ids=["feature", "label"])
+def test_halves_of_characters_are_refused_before_training(where, monkeypatch):
+    monkeypatch.setattr(CRF, "_make_training", None)
+    with pytest.raises(SparseCRFError, match=r"SC801\] '.*ud83d'.*surrogates not allowed"):
+        CRF().fit([[[where[0]]]], [[where[1]]])
 
 
 def test_a_model_of_crfsuite_is_read(tmp_path):
