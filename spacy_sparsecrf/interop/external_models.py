@@ -191,38 +191,31 @@ def of_crfsuite(model: CrfsuiteModel) -> TrainedModel:
 def write_model(model: TrainedModel) -> bytes:
     """Return a model as its program writes it; `read_model` reads the same weights, bit for bit.
 
-    Of a model of CRFsuite, the last feature is that of transitions alone. For CRF++, the kinds of
-    patterns and features become capitals.
+    Of a model of CRFsuite, the last feature is that of transitions alone.
     """
     features, previous, labels, values = model.weights
     if model.program == CRFSUITE:
         return write_crfsuite(model.labels, model.features[:-1], model.weights)
-    n, starts = len(model.labels), _starts(model.features, len(model.labels))
-    both = n * np.array([text[:1] == "*" for text in model.features])
-    places = starts[features] + labels + np.where(previous < 0, 0, previous * n + both[features])
-    patterns = model.patterns.split("\n")
+    n, patterns = len(model.labels), model.patterns.split("\n")
+    starts, has_both = _starts(model.features, n), [text[:1] == "*" for text in model.features]
+    pairs = previous * n + n * np.array(has_both)[features]
+    places = starts[features] + labels + np.where(previous < 0, 0, pairs)
     if model.program == CRFPP:
         dense = np.zeros(starts[-1])
         dense[places] = values
-        patterns, texts = (
-            [x[0].upper() + x[1:] for x in own] for own in (patterns, model.features)
-        )
-        head = "version: 100", "cost-factor: 1", f"maxid: {starts[-1]}", f"xsize: {model.n_columns}"
-        shown = map("{} {}".format, starts.tolist(), texts)
-        blocks = head, model.labels, patterns, shown, map(repr, dense.tolist())
+        numbered = map("{} {}".format, starts.tolist(), map(_for_crfpp, model.features))
+        head = "version: 100", "cost-factor: 1", f"maxid: {len(dense)}", f"xsize: {model.n_columns}"
+        blocks = head, model.labels, map(_for_crfpp, patterns), numbered, map(repr, dense.tolist())
         return "\n\n".join(map("\n".join, blocks)).encode() + b"\n"
-    numbered = sorted(zip(places.tolist(), values.tolist(), strict=True))
-    lines = [
-        f"#mdl#{_KINDS.index(model.kind)}#{len(values)}\n",
-        *_with_sizes(f"#rdr#{len(patterns)}/{max(model.n_columns - 1, 0)}/0", patterns),
-        *_with_sizes(f"#qrk#{n}", model.labels),
-        *_with_sizes(f"#qrk#{len(model.features)}", model.features),
-        *(f"{place}={value.hex()}\n" for place, value in numbered),
-    ]
-    return "".join(lines).encode()
+    counts = f"#rdr#{len(patterns)}/{model.n_columns}/0", f"#qrk#{n}", f"#qrk#{len(has_both)}"
+    lines = [f"#mdl#{_KINDS.index(model.kind)}#{len(values)}"]
+    for count, texts in zip(counts, (patterns, model.labels, model.features), strict=True):
+        lines += [count, *(f"{len(text.encode())}:{text}," for text in texts)]
+    by_place = sorted(zip(places.tolist(), values.tolist(), strict=True))
+    lines += [f"{place}={value.hex()}" for place, value in by_place]
+    return "\n".join([*lines, ""]).encode()
 
 
-def _with_sizes(head: str, texts: Sequence[str]) -> Iterator[str]:
-    """Yield lines of texts as Wapiti stores them, after a first line."""
-    yield f"{head}\n"
-    yield from (f"{len(text.encode())}:{text},\n" for text in texts)
+def _for_crfpp(text: str) -> str:
+    """Return a pattern or feature with its kind as a capital, and without blanks."""
+    return text[0].upper() + text[1:].replace(" ", "\\u0020").replace("\t", "\\u0009")

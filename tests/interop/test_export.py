@@ -197,12 +197,12 @@ OF_WAPITI = {
 }
 OF_CRFPP = {
     "@crf_features": "spacy_sparsecrf.CRFPPTemplates.v1",
-    "text": "# words\nU1:%x[0,0]\nU2:%x[-1,0]/%x[0,1]\n\nB\nB4:%x[1,1]",
+    "text": "# words\nU1:%x[0,0]\nU2 of:%x[-1,0] %x[0,1]\n\nB\nB4:%x[1,1]",
 }
 OF_CRFPP_ALONE = {**OF_CRFPP, "text": "U1:%x[0,0]\nU2:%x[-1,0]/%x[0,1]\nB"}
 OWN = {
     "Wapiti": 'u1:%x[0,0]\n*2:%X[-1,0]/%x[0,1]\nu3:%t[@1,0,"^t"]%m[0,0,".$"]\nb\nb4:%x[1,1]\n',
-    "CRF++": "U1:%x[0,0]\nU2:%x[-1,0]/%x[0,1]\nB\n",
+    "CRF++": "U1:%x[0,0]\nU2\\u0020of:%x[-1,0]\\u0020%x[0,1]\nB\n",
 }
 BIO = {"@crf_targets": "spacy_sparsecrf.Entities.v1", "scheme": "IOB2"}
 ENTITIES: dict[str, Any] = {"gold": "ents", "factory": "sparse_crf_ner"}
