@@ -7,8 +7,8 @@ Each program gets the same weights, of features that are texts:
 - Otherwise patterns `u:%x[0,0]`, `u:%x[0,1]`, ..., `b:%x[0,k]`, ... read the features from columns,
   each of which has the name of a feature, or `_`.
 
-White space in texts becomes \u0020, since it separates columns; for CRFsuite, only tabs and line
-ends. MARKS are further features: what the programs lack becomes their weights.
+A blank in a text becomes \u0020, since it separates columns, and so do tabs and line ends; for
+CRFsuite, only the latter. MARKS are further features: what the programs lack becomes their weights.
 
     __BOS__         first token: weights of the start label, and labels that cannot begin
     __BOS__|NAME    the same: weights of the start label with feature NAME
@@ -66,10 +66,14 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
         lines += {"b"} & {*texts} - {*lines}
         n += len(kinds)
     numbers = {text: i for i, text in enumerate(texts)}
-    rows = np.array([(numbers[text], before, label) for text, before, label in weights], np.int64)
+    favourite, _ = pipe.settings.decoding.preference(pipe.model.labels) or (0, 0.0)
+    # Of equal scores, the first label wins there, and the outside label here.
+    order = sorted(range(len(pipe.model.labels)), key=lambda y: y != favourite)
+    ids = {-1: -1, **{y: i for i, y in enumerate(order)}}
+    rows = np.array([(numbers[text], ids[a], ids[y]) for text, a, y in weights], np.int64)
     values = np.array([*weights.values()]) / pipe.settings.decoding.temperature
     table = ExternalWeights(rows[:, 0], rows[:, 1], rows[:, 2], values)
-    labels = [_field(label, program) for label in pipe.model.labels]
+    labels = [_field(pipe.model.labels[y], program) for y in order]
     return TrainedModel(program, pipe.model.kind, labels, "\n".join(lines), texts, table, n)
 
 
@@ -179,5 +183,5 @@ def _is_own(pipe: SparseCRFPipe, program: str) -> bool:
 
 def _field(text: str, program: str) -> str:
     """Return a text as one field of a program's files."""
-    space = r"[\0\t-\r]" if program == CRFSUITE else r"[\0\s]"
+    space = r"[\0\t-\r]" if program == CRFSUITE else r"[\0\t-\r ]"
     return re.sub(space, lambda found: f"\\u{ord(found[0]):04x}", text)
