@@ -6,7 +6,6 @@ represented as chains too, see `Decoder`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -54,9 +53,9 @@ class Chains:
     transitions: Transitions
     soft: Mask | None = None
 
-    @cached_property
+    @property
     def scored(self) -> Scored:
-        """The sequences, after `constrain`, as an argument of kernels."""
+        """The sequences, as an argument of kernels."""
         return Scored(self.n_labels, self.offsets, self.scores, self.context, self.pairs.ready)
 
     @property

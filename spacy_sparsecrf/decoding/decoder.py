@@ -148,7 +148,7 @@ class Decoder:
 
         if self._bias is not None:
             np.add(chains.scores, self._bias, out=chains.scores)
-        best_labels(chains, chains.scored, labels)
+        best_labels(chains, chains.scores, labels)
 
     def marginals(self, source: Source, permitted: Mask | None = None) -> Floats:
         """Compute p(y_t = y | x) of each token. RETURNS: [N, Y] float64, rows sum to 1."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.numbering import Floats, Ints
 from ..kernels.layout import Scored
@@ -17,7 +16,7 @@ from ..kernels.log_space import (
     Forward,
     Runs,
     exponentiate_pairs,
-    run_backward,
+    run_both,
     run_forward,
     score_paths,
     score_spans,
@@ -27,29 +26,30 @@ from ..kernels.viterbi import find_paths, viterbi
 from .chains import Chains, PairScores, SpanEvents
 
 # The arrays of chains have the same types in each call.
-_forward, _backward = Bound(run_forward), Bound(run_backward)
+_forward, _both = Bound(run_forward), Bound(run_both)
 _score, _viterbi = Bound(score_paths), Bound(viterbi)
 
 
-def run(chains: Chains) -> Forward:
-    """Run the forward recursion."""
+def run(chains: Chains, backward: Backward | None = None) -> Forward:
+    """Run the forward recursion; given its arrays, also the backward recursion."""
     (n, padded), pairs = chains.scores.shape, chains.pairs
     if pairs.exponentials is None:
         psi, shift = np.empty_like(pairs.ready), np.empty(len(pairs.ready))
         exponentiate_pairs(chains.n_labels, pairs.ready, psi, shift)
         pairs.exponentials = psi, shift
     own = np.empty((n, padded)), np.empty(n), np.empty(len(chains.offsets) - 1)
-    forward = Forward(*pairs.exponentials, *own)
-    _forward(chains.scored, forward, np.empty((3, padded)))
+    forward, space = Forward(*pairs.exponentials, *own), np.empty((3, padded))
+    if backward is None:
+        _forward(chains.scored, forward, space)
+    else:
+        _both(chains.scored, forward, backward, space)
     return forward
 
 
-def run_back(chains: Chains, forward: Forward, marginals: Floats) -> Backward:
-    """Run the backward recursion, and compute marginals. marginals: [N, Y] or [0, Y], out."""
+def backward_arrays(chains: Chains, n_marginals: int) -> Backward:
+    """Return arrays for the backward recursion. n_marginals: number of tokens N, or 0."""
     n, padded = chains.scores.shape
-    backward = Backward(np.empty((n, padded)), np.empty(n), marginals)
-    _backward(chains.scored, forward, backward, np.empty((3, padded)))
-    return backward
+    return Backward(np.empty((n, padded)), np.empty(n), np.empty((n_marginals, chains.n_labels)))
 
 
 class Posterior:
@@ -68,17 +68,17 @@ class Posterior:
     def labels(self) -> list[int]:
         """Return the labels of the most probable path of each sequence: [N]."""
         chains, labels = self._chains, np.empty(len(self), np.int32)
-        best_labels(chains, chains.scored._replace(scores=chains.scores.copy()), labels)
+        best_labels(chains, chains.scores.copy(), labels)
         found: list[int] = labels.tolist()
         return found
 
     def marginals(self) -> Floats:
         """Compute p(y_t = y | x): [N, Y]."""
-        found = np.empty((len(self), self._chains.n_labels))
-        run_back(self._chains, self._forward, found)
-        return found
+        backward = backward_arrays(self._chains, len(self))
+        self._forward = run(self._chains, backward)
+        return backward.marginals
 
-    def log_probabilities(self, labels: NDArray[np.int32]) -> Floats:
+    def log_probabilities(self, labels: Sequence[int] | Ints) -> Floats:
         """Compute log p(y | x) of one path of each sequence. labels: [N]. RETURNS: [S]."""
         given, found = np.ascontiguousarray(labels, np.int32), np.empty_like(self._forward.log_z)
         _score(self._chains.scored, given, self._forward.log_z, found)
@@ -86,13 +86,13 @@ class Posterior:
 
     def log_probability(self, labels: Sequence[int]) -> float:
         """Compute log p(y | x) of labels of all tokens."""
-        return float(self.log_probabilities(np.array(labels, np.int32)).sum())
+        return float(sum(self.log_probabilities(labels).tolist()))
 
 
-def best_labels(chains: Chains, scored: Scored, labels: Ints) -> None:
-    """Find the most probable labels [N]. scored: of the chains; its scores are overwritten."""
-    best = np.empty(scored.scores.shape[1])
-    _viterbi(scored, chains.pairs.slack, chains.search, best, labels)
+def best_labels(chains: Chains, scores: Floats, labels: Ints) -> None:
+    """Find the most probable labels [N]. scores: those of the chains; they are overwritten."""
+    own, best = (chains.n_labels, chains.offsets, scores, chains.context), np.empty(scores.shape[1])
+    _viterbi(Scored(*own, chains.pairs.ready), chains.pairs.slack, chains.search, best, labels)
 
 
 def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
@@ -114,7 +114,7 @@ def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
     own = PairScores(pairs, pairs, slack)
     chosen = replace(chains, scores=scores, context=context, pairs=own)
     chosen.close(penalty)
-    best_labels(chosen, chosen.scored, labels)
+    best_labels(chosen, scores, labels)
 
 
 def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
@@ -134,8 +134,8 @@ def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
 
 def span_probabilities(chains: Chains, spans: SpanEvents) -> Floats:
     """Compute the probabilities of M checked events: [M] float64."""
-    forward = run(chains)
-    backward = run_back(chains, forward, np.empty((0, chains.n_labels)))
+    backward = backward_arrays(chains, 0)
+    forward = run(chains, backward)
     n_sequences = len(chains.offsets) - 1
     sequence = np.repeat(np.arange(n_sequences, dtype=np.int32), np.diff(chains.offsets))
     found = np.empty(len(spans.starts))

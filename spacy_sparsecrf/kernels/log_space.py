@@ -36,7 +36,7 @@ class Forward(NamedTuple):
 
 
 class Backward(NamedTuple):
-    """Output of `run_backward`: log beta_t(y) = beta[t, y] + scale[t].
+    """Output of `run_both`: log beta_t(y) = beta[t, y] + scale[t].
 
     beta: [N, Yp], at most 0, padding undefined; scale: [N]; marginals: p(y_t = y | x), [N, Y], or
     [0, Y] if they are not needed.
@@ -182,11 +182,12 @@ def _find_marginals(alpha: Floats, beta: Floats, marginals: Floats) -> None:
 
 
 @kernel
-def run_backward(scored: Scored, forward: Forward, backward: Backward, space: Floats) -> None:
-    """Sum over the paths from each label, and compute marginals.
+def run_both(scored: Scored, forward: Forward, backward: Backward, space: Floats) -> None:
+    """Sum over the paths to and from each label, and compute marginals.
 
-    forward: of `run_forward`; backward: out; space: [3, Yp] float64, a workspace.
+    forward, space: as for `run_forward`; backward: out.
     """
+    run_forward(scored, forward, space)
     offsets, n_labels, scores = scored.offsets, scored.n_labels, scored.scores
     beta, scale = backward.beta, backward.scale
     exponentials, terms, ahead = space[0], space[1], space[2]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...decoding.plain import PlainChain
 from ..crfsuite_file import CrfsuiteModel
-from .attributes import Numbered, Vocabulary, check_lengths, read_numbers
+from .attributes import Numbered, Vocabulary, check_length, read_numbers
 
 if TYPE_CHECKING:
     from ...decoding.probabilities import Posterior
@@ -66,10 +66,9 @@ class Predictor:
 
         RAISES: SparseCRFError if x and y differ in length.
         """
-        check_lengths([len(chain)], [yseq])
-        given = [*map(self.numbers.get, yseq)]
-        known = [y for y in given if y is not None]
-        return chain.log_probability(known) if len(known) == len(given) else -math.inf
+        given = [self.numbers.get(label, -1) for label in yseq]
+        check_length("X[0]", len(chain), "y[0]", len(given))
+        return -math.inf if -1 in given else chain.log_probability(given)
 
     def _blocks(self, X: Iterable[Any]) -> Iterator[Numbered]:
         """Read sequences in batches."""

@@ -112,14 +112,16 @@ class Tagger:
 
         RAISES: SparseCRFError for an unknown label or a position outside the sequence.
         """
-        chain = self._current
-        number = self.predictor.numbers.get(y)
-        if number is None or not -1 < pos < len(chain):
-            place = "labels" if number is None else f"{len(chain)} tokens"
-            raise SparseCRFError(Errors.SC819.format(label=y, position=pos, place=place))
         if self._marginals is None:
-            self._marginals = chain.marginals()
-        return float(self._marginals[pos][number])
+            found: Any = self._current.marginals()
+            rows = found if isinstance(found, list) else found.tolist()
+            self._marginals = self.predictor.numbers, rows
+        numbers, rows = self._marginals
+        number = numbers.get(y)
+        if number is None or not -1 < pos < len(rows):
+            place = "labels" if number is None else f"{len(rows)} tokens"
+            raise SparseCRFError(Errors.SC819.format(label=y, position=pos, place=place))
+        return float(rows[pos][number])
 
     def probability(self, yseq: Sequence[str]) -> float:
         """Compute p(y | x) for labels of the sequence that was set; 0 with unknown labels.
