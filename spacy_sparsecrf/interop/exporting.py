@@ -10,8 +10,8 @@ Each program gets the same weights, of features that are texts:
 A blank in a text becomes \u0020, since it separates columns, and so do tabs and line ends; for
 CRFsuite, only the latter. MARKS are further features: what the programs lack becomes their weights.
 
-    __BOS__         first token: weights of the start label, and labels that cannot begin
-    __BOS__|NAME    the same: weights of the start label with feature NAME
+    __BOS__         first token: labels that cannot begin; for CRFsuite weights of the start label
+    __BOS__|NAME    first token: weights of the start label with feature NAME
     __EOS__         last token: labels that cannot end
     __LINE__        token behind an empty line: labels that go on
     __ALL__         all tokens: weight of the outside label
@@ -110,20 +110,19 @@ def _weights(pipe: SparseCRFPipe, program: str) -> dict[tuple[str, int, int], fl
     for kind, table in ((unigram, model.unigram), (bigram, model.bigram)):
         blocks: dict[str, Any] = {}
         for key, entries in groupby(table.entries(), lambda entry: entry[0][0]):
-            name = _field(names[key], program)
-            start, text = START if key in constants else f"{START}|{name}", kind + name
-            if _is_own(pipe, program):
+            is_plain = program == CRFSUITE and table is model.bigram and key in constants
+            text, own = "" if is_plain else _field(names[key], program), _is_own(pipe, program)
+            start, text = unigram + (START if is_plain else f"{START}|{text}"), kind + text
+            if own:
                 parts = zip_longest(*read_pattern_name(names[key]), fillvalue="")
                 text = "".join(literal + _field(value, program) for literal, value in parts)
-            elif table is model.bigram and key in constants:
-                text = bigram[:1]
             block = [(*place[1:], float(value)) for place, value in entries]
-            if blocks.setdefault(text, block) != block:
+            if text in blocks and not (own and blocks[text] == block):
                 what = f"the component has several features that are {text!r} there"
                 raise refused_option("format", program.lower(), what)
+            blocks[text] = block
             for before, label, value in block:
-                at = (unigram + start, -1) if before == n else (text, before)
-                weights[(*at, label)] = value
+                weights[(start, -1, label) if before == n else (text, before, label)] = value
     invalid, valid = INVALID * decoding.temperature, pipe.setup.valid_transitions(model.labels)
     for a, y in () if valid is None else np.argwhere(~valid).tolist():
         mark, label = (START, y) if a == n else (END, a)
