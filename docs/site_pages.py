@@ -41,7 +41,7 @@ INTERFACES = {
             "interop.sequences.learner": "Iteration",
             "interop.sequences.trained": "WeightSummary",
             "interop.sequences.tagger": "Tagger ItemSequence",
-            "interop.sequences.trainer": "Trainer TrainLog",
+            "interop.sequences.trainer": "Trainer",
         },
     ),
     "parts": (

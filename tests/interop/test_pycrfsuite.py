@@ -186,7 +186,7 @@ def test_a_trainer_reports_and_holds_out(tmp_path, capsys):
         trainer.append(*pair, group=i % 4)
     trainer.train(str(tmp_path / "model"), holdout=1)
     log = trainer.logparser
-    assert log is not None and log.last_iteration is not None
+    assert log.last_iteration is log.iterations[-1]
     nums = [row["num"] for row in log.iterations]
     assert nums == sorted(nums) and nums[-1] <= 30 and len(nums) > 1
     assert log.last_iteration["loss"] == min(row["loss"] for row in log.iterations)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import Errors, SparseCRFError
@@ -53,26 +54,15 @@ _IDLE = ("linesearch", "type", "c", "error_sensitive", "averaging", "variance", 
 """Parameters of CRFsuite without effect, besides those of calibration; they are accepted."""
 
 
-class TrainLog:
-    """Reports of a training. iterations: dicts, one for each period, in order."""
-
-    def __init__(self) -> None:
-        self.iterations: list[dict[str, Any]] = []
-
-    @property
-    def last_iteration(self) -> dict[str, Any] | None:
-        """The last of the iterations; None before the first."""
-        return self.iterations[-1] if self.iterations else None
-
-
 class Trainer:
     """Trains models on sequences that are appended; see `sklearn.CRF` for what it minimises.
 
     algorithm: see `select`; params: see `set`; verbose: whether `message` writes to the standard
-    output. Attributes: logparser: what the last training has reported, a `TrainLog`.
+    output. Attributes: logparser: reports of the last training: `iterations`, a list of dicts, one
+    for each period, and `last_iteration`, the last of them.
     """
 
-    logparser: TrainLog | None = None
+    logparser: Any = None
     _algorithm: str
     _params: dict[str, Any]
     _data: list[tuple[int, ItemSequence, list[str]]]
@@ -172,7 +162,8 @@ class Trainer:
         from .learner import Learner  # imports numpy
         from .trained import write_model
 
-        self.logparser, own = TrainLog(), self.get_params()
+        self.logparser = SimpleNamespace(iterations=[], last_iteration=None)
+        own = self.get_params()
         for line in ("Feature generation", "type: CRF1d", *(f"{x}: {own[x]}" for x in own)):
             self.message(f"{line}\n")
         changed = {
@@ -199,7 +190,7 @@ class Trainer:
         }
         if iteration.accuracy is not None:
             row["item_accuracy_float"] = iteration.accuracy
-        assert self.logparser is not None
+        self.logparser.last_iteration = row
         self.logparser.iterations.append(row)
         self.message(f"***** Iteration #{iteration.number} *****\n")
         for name, value in [*row.items()][1:]:
