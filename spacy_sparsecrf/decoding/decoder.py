@@ -25,29 +25,24 @@ if TYPE_CHECKING:
 class ScoredTokens(NamedTuple):
     """Sequences with the scores of their tokens' labels, without those of label pairs.
 
-    offsets: [S + 1] int64; scores: [N, Yp] float64; pairs: [N, B] uint64, features conjoined with
-    the label pair, as in `Observations`; [B] if they are the same at all tokens.
+    offsets: [S + 1] int64; scores: [N, Yp] float64; bigram_hashes: [N, B] uint64, features
+    conjoined with the label pair, as in `Observations`; [B] if they are the same at all tokens.
     """
 
     offsets: NDArray[np.int64]
     scores: Floats
-    pairs: NDArray[np.uint64]
+    bigram_hashes: NDArray[np.uint64]
 
     @property
     def n_tokens(self) -> int:
         """Number of tokens N."""
         return len(self.scores)
 
-    @property
-    def bigram_hashes(self) -> NDArray[np.uint64]:
-        """[N, B] uint64, features conjoined with the label pair."""
-        return self.pairs
-
     def sequences(self, first: int, last: int) -> "ScoredTokens":
         """Return sequences first:last."""
-        begin, end = self.offsets[first], self.offsets[last]
-        pairs = self.pairs if self.pairs.ndim == 1 else self.pairs[begin:end]
-        return ScoredTokens(self.offsets[first : last + 1] - begin, self.scores[begin:end], pairs)
+        (begin, end), hashes = self.offsets[[first, last]], self.bigram_hashes
+        hashes = hashes if hashes.ndim == 1 else hashes[begin:end]
+        return ScoredTokens(self.offsets[first : last + 1] - begin, self.scores[begin:end], hashes)
 
 
 Source: TypeAlias = Observations | Readings | ScoredTokens
@@ -332,8 +327,8 @@ class Decoder:
         features, has_start = None, True
         if isinstance(source, Readings):
             features, has_start = source.templates.constant_pairs, source.templates.start_label
-        elif isinstance(source, ScoredTokens) and source.pairs.ndim == 1:
-            features = source.pairs
+        elif isinstance(source, ScoredTokens) and source.bigram_hashes.ndim == 1:
+            features = source.bigram_hashes
         if features is None:
             return None
         constant = self._constant

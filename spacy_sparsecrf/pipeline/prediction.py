@@ -215,13 +215,13 @@ def make_decoder(setup: Setup, model: "CRFModel") -> "Decoder":
 
 def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
     """Predict the labels of Docs with at least one token. forced: see `Reader.batch`."""
-    settings, decoder, target = reader.setup.settings, reader.decoder, reader.setup.target
-    method, with_scores = settings.decoding.method, settings.decoding.scores
+    decoding = reader.setup.settings.decoding
+    method, with_scores = decoding.method, decoding.scores
     batch = reader.batch(docs, forced, strict=reader.by_span or method != "viterbi")
     if method == "viterbi" and not with_scores:
         predictions = Predictions(batch.words([reader.viterbi(*part) for part in batch.parts]))
     else:
-        both = [decoder.decode(source, method, permitted) for source, permitted in batch.parts]
+        both = [reader.decoder.decode(part, method, mask) for part, mask in batch.parts]
         predictions = Predictions(batch.words([labels for labels, _ in both]))
         if with_scores:
             scores = [probabilities.astype(np.float32) for _, probabilities in both]
@@ -230,7 +230,7 @@ def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
         found_spans = keep_likely(reader, predictions, batch)
         predictions.of_spans = found_spans if reader.of_spans else None
     if batch.division.kept is not None:
-        predictions[:] = batch.tokens(predictions, target.blank(reader.labels))
+        predictions[:] = batch.tokens(predictions, reader.setup.target.blank(reader.labels))
     return predictions
 
 
