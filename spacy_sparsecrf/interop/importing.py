@@ -79,7 +79,9 @@ def import_model(
         texts = {i: trained.features[i] for i in active}
         left = repeat(None, _MOST_TRIED + _TRIED_PER_CHARACTER * sum(map(len, texts.values())))
         with reported_as(Errors.SC631, path=path, program=trained.program):
-            names = {i: names_by_patterns(text, patterns, left) for i, text in texts.items()}
+            # Patterns with the same texts around macros name the same features.
+            distinct = {(x.key, *(each.view for each in x.macros)): x for x in patterns}.values()
+            names = {i: names_by_patterns(text, [*distinct], left) for i, text in texts.items()}
         features["@crf_features"] = f"spacy_sparsecrf.{made.__name__}.v1"
         features |= {"text": trained.patterns, "columns": columns}
     else:

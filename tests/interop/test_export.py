@@ -373,6 +373,19 @@ def test_the_command_writes_a_model_and_columns(trained_dir, corpus, tmp_path):
     )
 
 
+@pytest.mark.parametrize("program", ["Wapiti", "CRF++"])
+def test_exported_models_can_be_imported(program, own_extensions, tmp_path):
+    """Each of many columns may have any feature."""
+    pipe, examples = trained(**CASES["tagger"])
+    model = check(pipe, examples, program, tmp_path / "model")
+    imported = import_model(tmp_path / "model", ["orth"], {}, "float64")
+    target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "_.made"}
+    nlp = blank_with(features=imported.features, target=target, learning={"dtype": "float64"})
+    set_weights(nlp.get_pipe("sparse_crf"), imported.model, imported.names, "here")
+    again = export(nlp.get_pipe("sparse_crf"), program)
+    assert weights_of(again) == weights_of(model) and again.patterns == model.patterns
+
+
 @pytest.mark.filterwarnings("ignore:.*SCW218")  # no weights
 @pytest.mark.parametrize(
     ("config", "program", "message"),
