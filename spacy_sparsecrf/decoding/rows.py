@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..corpus.encoded import Observations
 from ..corpus.numbering import Floats, Ints, Longs, find_keys
 from ..corpus.readings import Readings, Templates
-from ..kernels.layout import SharedPairs, Tokens, Values
+from ..kernels.layout import SharedPairs, Tokens, Values, search_all
 from ..kernels.model_lookup import (
     KeptSums,
     LookupSpace,
@@ -30,7 +30,6 @@ from ..kernels.model_lookup import (
 from ..kernels.numba_support import bind
 from ..kernels.values import value_scores
 from ..model.model import WeightTable
-from .transitions import search_all
 
 Entries: TypeAlias = NDArray[np.uint64]
 # Features with weights, and their weights.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..corpus.numbering import Floats, Longs, Mask
 from ..errors import Errors, SparseCRFError
-from ..kernels.layout import Search
+from ..kernels.layout import Search, search_all
 
 BOUNDARY = ""  # in the user's lists: before the first and after the last token of a sequence
 
@@ -203,14 +203,6 @@ class Transitions:
         added = np.where(self.valid, 0.0, -penalty)
         added[:, len(self.ends) :] = -np.inf
         return added
-
-
-def search_all(n: int, favourite: int = 0) -> Search:
-    """Return the search of a matrix of n rows that has one group and no rare columns."""
-    none = np.zeros(0, dtype=np.int64)
-    return Search(
-        np.array([0, n]), np.arange(n), none, np.zeros(1, dtype=np.int64), none, favourite
-    )
 
 
 def _csr(rows: list[list[int]] | list[NDArray[np.intp]]) -> tuple[Longs, Longs]:

@@ -11,7 +11,6 @@ from .layout import (
     Ints,
     SequenceBlocks,
     SequenceWorkspace,
-    Tables,
 )
 from .numba_support import inlined, kernel
 from .pair_counts import add_products, subtract_gold
@@ -125,39 +124,6 @@ def square_norm(s: int, sequence_blocks: SequenceBlocks, vector: Floats) -> floa
     return norm
 
 
-@inlined
-def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n: int) -> int:
-    """Append first + row to touched[:n] for feature blocks not marked with this number.
-
-    RETURNS: the new n.
-    """
-    for row in rows:
-        if marks[first + row] != number:
-            marks[first + row] = number
-            touched[n] = first + row
-            n += 1
-    return n
-
-
-@inlined
-def collect_blocks(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
-    """List the feature blocks of sequences, bigram blocks numbered after unigram blocks.
-
-    members: [n] sequences; marks: [blocks] int64, in and out, the number at which a block was
-    listed last; touched: [blocks] int64, out. RETURNS: their number.
-    """
-    sequences, unigrams, context_blocks = tables.sequences, tables.unigrams, tables.context_blocks
-    n, n_unigram = 0, len(unigrams.block_ptr) - 1
-    for s in members:
-        for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
-            rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
-            n = _collect(rows, 0, number, marks, touched, n)
-            c = context_blocks.context[t]
-            rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
-            n = _collect(rows, n_unigram, number, marks, touched, n)
-    return n
-
-
 @kernel
 def scatter_all(grouped: Grouped, residuals: Factors, sums: Floats) -> None:
     """Add the gradient of all sequences, by their residuals, to `sums` [K]."""
@@ -165,22 +131,3 @@ def scatter_all(grouped: Grouped, residuals: Factors, sums: Floats) -> None:
     for s in range(len(seq_ptr) - 1):
         nodes = residuals.nodes[offsets[s] : offsets[s + 1]]
         scatter(s, grouped, Factors(nodes, residuals.pairs[seq_ptr[s] : seq_ptr[s + 1]]), sums)
-
-
-@kernel
-def blocks_of_sequences(
-    tables: Tables, members: Ints, marks: Ints, touched: Ints, ptr: Ints, rows: Ints
-) -> None:
-    """List the feature blocks of each sequence; see `SequenceBlocks`.
-
-    members: [S] int64, 0, 1, 2, ...; marks, touched: [rows] int64 workspaces; ptr: [S + 1] int64,
-    out; rows: [all] int32, out, or empty to count only.
-    """
-    for row in range(len(marks)):
-        marks[row] = -1
-    for s in range(len(ptr) - 1):
-        n = collect_blocks(members[s : s + 1], s, tables, marks, touched)
-        ptr[s + 1] = ptr[s] + n
-        if len(rows) > 0:
-            for j in range(n):
-                rows[ptr[s] + j] = touched[j]

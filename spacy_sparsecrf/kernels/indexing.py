@@ -1,4 +1,4 @@
-"""Indexes: distinct rows, transposes and selections of CSR tables, sparse corrections.
+"""Indexes: distinct rows, transposes and selections of CSR tables.
 
 A growing index numbers distinct rows by first occurrence. Each row has a linked list of numbers;
 the lists grow in arrays that are only appended to.
@@ -11,7 +11,6 @@ import numpy as np
 from .hashing import mix
 from .layout import Csr, Floats, Ints
 from .numba_support import inlined, kernel
-from .small import fill
 
 # The numbers of rows that keep theirs.
 AS_NUMBERED: Ints = np.empty(0, np.int32)
@@ -147,96 +146,3 @@ def sum_columns(indptr: Ints, indices: Ints, weights: Floats, totals: Floats) ->
     for row in range(len(indptr) - 1):
         for j in range(indptr[row], indptr[row + 1]):
             totals[indices[j]] += weights[row]
-
-
-@inlined
-def _low_bit(word: np.uint64) -> int:
-    """Return the position of the lowest bit that is set; word: not 0."""
-    position = 0
-    for shift in (32, 16, 8, 4, 2, 1):
-        low = word & ((np.uint64(1) << np.uint64(shift)) - np.uint64(1))
-        if low == np.uint64(0):
-            word >>= np.uint64(shift)
-            position += shift
-    return position
-
-
-@kernel
-def count_places(
-    row_ptr: Ints,
-    rows: Ints,
-    weight_ptr: Ints,
-    places: Ints,
-    seen: Ints,
-    n_places: Ints,
-    n_weights: Ints,
-) -> None:
-    """Count the distinct positions, and the weights, of the feature blocks of each context.
-
-    row_ptr [C + 1] and rows: CSR, blocks of a context; weight_ptr: [R + 1] int64, weights of a
-    block; places: [K] uint32, position of a weight; seen: [> largest position] int32, -1,
-    workspace; n_places, n_weights: [C] int64, out.
-    """
-    for c in range(len(row_ptr) - 1):
-        n_places[c], n_weights[c] = 0, 0
-        for j in range(row_ptr[c], row_ptr[c + 1]):
-            begin, end = weight_ptr[rows[j]], weight_ptr[rows[j] + 1]
-            n_weights[c] += end - begin
-            for k in range(begin, end):
-                if seen[places[k]] != c:
-                    seen[places[k]] = c
-                    n_places[c] += 1
-
-
-@kernel
-def list_places(
-    row_ptr: Ints,
-    rows: Ints,
-    weight_ptr: Ints,
-    places: Ints,
-    corr_ptr: Ints,
-    bits: Ints,
-    correction_of: Ints,
-    corr_place: Ints,
-    correction_ptr: Ints,
-    correction_weights: Ints,
-) -> None:
-    """List the distinct positions of each context, ascending, and the weights of each.
-
-    row_ptr, rows, weight_ptr, places: see `count_places`; corr_ptr: [C + 1] int64, corrections of a
-    context; bits: [W] uint64, 0, a bit for each position, and correction_of: [64 W] int64,
-    workspaces; corr_place: [E] int32, out; correction_ptr [E + 1] int64 and correction_weights
-    int32: CSR, out, weights of a correction, by block.
-    """
-    one = np.uint64(1)
-    fill(correction_ptr, 0, len(correction_ptr), 0)
-    for c in range(len(row_ptr) - 1):
-        for j in range(row_ptr[c], row_ptr[c + 1]):
-            for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
-                place = np.int64(places[k])
-                bits[place >> 6] |= one << np.uint64(place & 63)
-        e = int(corr_ptr[c])
-        if e == corr_ptr[c + 1]:
-            continue
-        for w in range(len(bits)):
-            word = bits[w]
-            while word != np.uint64(0):
-                lowest = (w << 6) + _low_bit(word)
-                corr_place[e] = lowest
-                correction_of[lowest] = e
-                e += 1
-                word &= word - one
-            bits[w] = np.uint64(0)
-        for j in range(row_ptr[c], row_ptr[c + 1]):
-            for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
-                correction_ptr[correction_of[places[k]] + 1] += 1
-        begin = corr_ptr[c]
-        for e in range(begin, corr_ptr[c + 1]):
-            correction_ptr[e + 1] += correction_ptr[e]
-        # `correction_of` becomes the index of the next weight of the position.
-        for e in range(begin, corr_ptr[c + 1]):
-            correction_of[corr_place[e]] = correction_ptr[e]
-        for j in range(row_ptr[c], row_ptr[c + 1]):
-            for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
-                correction_weights[correction_of[places[k]]] = k
-                correction_of[places[k]] += 1

@@ -369,6 +369,14 @@ class Search(NamedTuple):
     favourite: int = 0
 
 
+def search_all(n: int, favourite: int = 0) -> Search:
+    """Return the search of a matrix of n rows that has one group and no rare columns."""
+    none = np.zeros(0, dtype=np.int64)
+    return Search(
+        np.array([0, n]), np.arange(n), none, np.zeros(1, dtype=np.int64), none, favourite
+    )
+
+
 class SharedPairs(NamedTuple):
     """Scores of label pairs that are the same at each token, ready for Viterbi.
 

@@ -305,18 +305,6 @@ class Gained(NamedTuple):
     v: Floats
 
 
-@inlined
-def _step_meta(k: int, meta: Meta, gradient: float, product: float, weights: Gained) -> None:
-    """Update one weight, given its elements of g and H v without the penalty."""
-    mu, decay, l2 = meta
-    theta, gains, v = weights
-    g = gradient + l2 * theta[k]
-    curved = product + l2 * v[k]
-    gains[k] *= max(0.5, 1.0 - mu * g * v[k])
-    theta[k] -= gains[k] * g
-    v[k] = decay * v[k] - gains[k] * (g + decay * curved)
-
-
 @kernel
 def step_smd(meta: Meta, gradient: Floats, product: Floats, weights: Gained) -> None:
     """Adapt the gains, step, adapt v (Vishwanathan 2006, equations 19 to 21), and clear g and Hv.
@@ -324,7 +312,13 @@ def step_smd(meta: Meta, gradient: Floats, product: Floats, weights: Gained) -> 
     eta := eta max(1/2, 1 - mu g v), theta := theta - eta g, v := lambda v - eta (g + lambda H v),
     all [K]. The penalty is not yet in gradient and product.
     """
+    mu, decay, l2 = meta
+    theta, gains, v = weights
     for k in range(len(gradient)):
-        _step_meta(k, meta, gradient[k], product[k], weights)
+        g = gradient[k] + l2 * theta[k]
+        curved = product[k] + l2 * v[k]
+        gains[k] *= max(0.5, 1.0 - mu * g * v[k])
+        theta[k] -= gains[k] * g
+        v[k] = decay * v[k] - gains[k] * (g + decay * curved)
         gradient[k] = 0.0
         product[k] = 0.0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .expectations import add_rows
-from .layout import ContextsOf, Flags, Floats, Ints, Pairs, Sequences, TokensBy, Vectors
+from .layout import ContextsOf, Floats, Ints, Pairs, Sequences, TokensBy, Vectors
 from .numba_support import inlined, kernel
 from .small import fill
 from .vectors import multiply_add
@@ -79,13 +79,6 @@ def _add_mass(
             down[y] -= residual[t, y]
 
 
-@inlined
-def _mark(up: Floats, down: Floats, slack: float, threshold: float, chosen: Flags) -> None:
-    """Mark the labels with a bound that, up to rounding, exceeds a threshold."""
-    for y in range(len(chosen)):
-        chosen[y] = max(up[y], down[y]) + slack * (up[y] + down[y]) > threshold
-
-
 @kernel
 def add_counts(
     first: int,
@@ -120,23 +113,6 @@ def add_counts(
                 if weight > 0.0:
                     sums[0, n_labels] += weight
                     sums[1, n_labels] += weight
-
-
-@kernel
-def choose_labels(counts: Floats, slack: float, threshold: float, before: Flags, at: Flags) -> None:
-    """Choose the labels of some features whose pairs can have |gradient| > threshold.
-
-    The gradient of (o, y', y) is E - O, expected minus observed counts. Each count is at least 0,
-    and at most the count of y' before tokens with o and the count of y at these tokens: |gradient|
-    <= max(min(E[y'], E[y]), min(O[y'], O[y])).
-
-    counts: [n, 4, Yp + 1], see `add_counts`; slack: relative tolerance for rounding; before:
-    [n, Y + 1], at: [n, Y] bool, out, the chosen labels before and at the tokens.
-    """
-    for i in range(len(counts)):
-        sums = counts[i]
-        _mark(sums[0], sums[1], slack, threshold, before[i])
-        _mark(sums[2], sums[3], slack, threshold, at[i])
 
 
 class Area(NamedTuple):
@@ -282,36 +258,3 @@ def add_chosen_pairs(
             row_place[before[i]] = -1
         for k in range(len(at)):
             column_place[at[k]] = -1
-
-
-@kernel
-def screen_pairs(
-    first: int,
-    last: int,
-    n_labels: int,
-    n_previous: int,
-    chosen: Chosen,
-    totals: Floats,
-    threshold: float,
-    coordinates: Ints,
-    gradients: Floats,
-) -> int:
-    """Collect the chosen bigram weights of features first:last with |gradient| > threshold.
-
-    n_previous: Y, or Y + 1 with a start label; totals: of `add_chosen_pairs`; coordinates (int64,
-    (feature * n_previous + y') * Y + y) and gradients (float64): as long as the pairs, out.
-    RETURNS: their number.
-    """
-    row_ptr, rows, column_ptr, columns, area_ptr = chosen
-    found = 0
-    for feature in range(first, last):
-        k = area_ptr[feature]
-        for i in range(row_ptr[feature], row_ptr[feature + 1]):
-            base = (feature * n_previous + rows[i]) * n_labels
-            for j in range(column_ptr[feature], column_ptr[feature + 1]):
-                if abs(totals[k]) > threshold:
-                    coordinates[found] = base + columns[j]
-                    gradients[found] = totals[k]
-                    found += 1
-                k += 1
-    return found

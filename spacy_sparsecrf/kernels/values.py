@@ -9,7 +9,7 @@ tokens.
 import numpy as np
 
 from .expectations import variance
-from .layout import Csr, Flags, Floats, Ints, Values
+from .layout import Csr, Floats, Ints, Values
 from .numba_support import inlined, kernel
 from .small import fill
 from .vectors import multiply_add
@@ -126,19 +126,6 @@ def value_curvatures(
             square = np.float64(x[columns[r]]) ** 2
             for y in range(len(variances)):
                 sums[r, y] += square * variances[y]
-
-
-@kernel
-def value_supports(values: Floats, rows: Ints, numbers: Ints, found: Flags) -> None:
-    """Find the values that are not zero at some token, for each set of gold labels.
-
-    values: [M, V] float32; rows, numbers: [N] int64, row of a token and its set of gold labels;
-    found: [sets, V] bool, out.
-    """
-    for t in range(len(rows)):
-        x, row = values[rows[t]], found[numbers[t]]
-        for v in range(len(x)):
-            row[v] |= x[v] != 0.0
 
 
 @kernel

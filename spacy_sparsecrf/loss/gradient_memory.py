@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.factors import blocks_of_sequences, scatter_all
+from ..kernels.factors import scatter_all
+from ..kernels.indexing import take
 from ..kernels.layout import Factors, Grouped, Groups, SequenceBlocks
 from .lattice import Floats, Lattice
+from .observed import distinct
 from .working import WorkingLoss
 
 Numbers = NDArray[Any]
@@ -55,16 +57,20 @@ class FactorStorage:
         return Groups(seq_ptr, bounds, places, (keys % n_contexts).astype(np.int32))
 
     def _blocks_of_sequences(self, working: WorkingLoss) -> SequenceBlocks:
-        """Return the feature blocks of each sequence."""
+        """Return the feature blocks of each sequence, ascending."""
+        n_tokens, pairs = int(self._offsets[-1]), working.pairs.contexts.blocks
         weight_ptr = np.concatenate((working.unigram.ptr, working.split + working.bigram.ptr[1:]))
-        marks, touched = (np.empty(len(weight_ptr) - 1, dtype=np.int64) for _ in range(2))
-        ptr, rows = np.zeros(self.n_sequences + 1, np.int64), np.empty(0, np.int32)
-        for _ in range(2):
-            members = np.arange(self.n_sequences)
-            blocks_of_sequences(working.tables, members, marks, touched, ptr, rows)
-            # The first call counts, the second fills.
-            rows = rows if len(rows) else np.empty(ptr[-1], np.int32)
-        return SequenceBlocks(ptr, rows, weight_ptr)
+        n_blocks, numbers = len(weight_ptr) - 1, np.arange(self.n_sequences + 1)
+        sequence = np.repeat(numbers[:-1], np.diff(self._offsets))
+        of_tokens = take(pairs, working.space.lattice.context[:n_tokens].astype(np.int64))
+        keys = []
+        for first, table in ((0, working.token_blocks), (len(working.unigram), of_tokens)):
+            indptr = table.indptr[: n_tokens + 1]
+            blocks = first + table.indices[: indptr[-1]]
+            keys.append(np.repeat(sequence, np.diff(indptr)) * n_blocks + blocks)
+        found = distinct(np.concatenate(keys))
+        rows = (found % n_blocks).astype(np.int32)
+        return SequenceBlocks(np.searchsorted(found, numbers * n_blocks), rows, weight_ptr)
 
     def empty(self, working: WorkingLoss) -> tuple[Numbers, Numbers]:
         """Return residuals of zero: nodes [tokens, Yp] and pairs [groups, Y, Yp]."""

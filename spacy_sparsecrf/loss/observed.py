@@ -5,7 +5,6 @@ import numpy as np
 from ..corpus.numbering import runs_of_tokens
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
-from ..kernels.values import value_supports
 from .lattice import Lattice, Longs, Mask, set_numbers, set_table
 
 # From this share of its weights on, a feature block is cheaper if full: it is added as a vector.
@@ -50,7 +49,9 @@ def observed_values(lattice: Lattice, n_labels: int) -> Longs:
     """
     features, table = lattice.value_features, set_table(lattice.sets, n_labels)
     found = np.zeros((len(table), len(features)), np.bool_)
-    value_supports(lattice.values, lattice.value_rows, set_numbers(lattice.gold, n_labels), found)
+    is_seen, numbers = lattice.values != 0.0, set_numbers(lattice.gold, n_labels)
+    for number in np.unique(numbers).tolist():
+        found[number] = is_seen[lattice.value_rows[numbers == number]].any(axis=0)
     # Set 0, a missing label, counts for no label.
     seen = found[1:].T.astype(np.float32) @ table[1:].astype(np.float32) > 0.0
     value, label = np.nonzero(seen)

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..corpus.numbering import concatenated_ranges
 from ..kernels import layout
-from ..kernels.indexing import AS_NUMBERED, count_places, list_places, select, take, transpose
+from ..kernels.indexing import AS_NUMBERED, select, take, transpose
 from ..kernels.layout import Csr
 from ..kernels.pair_counts import (
     correction_sums,
@@ -194,21 +195,22 @@ def _entries(
 
     RETURNS: the fields of `Contexts` about corrections, and the weights of each correction.
     """
-    args = lines.indptr, lines.indices, rows.ptr, rows.places
-    area, n = (n_labels + 1) * padded, len(lines.indptr) - 1
-    sizes, n_weights = np.zeros((2, n), np.int64)
-    count_places(*args, np.full(area, -1, np.int32), sizes, n_weights)
-    corr_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    n_corrections = int(corr_ptr[-1])
-    place = np.empty(n_corrections, np.int32)
-    weights = Csr(np.empty(n_corrections + 1, np.int64), np.empty(n_weights.sum(), np.int32))
-    n_words = -(-area // 64)
-    bits, counts = np.zeros(n_words, np.uint64), np.zeros(64 * n_words, np.int64)
-    list_places(*args, corr_ptr, bits, counts, place, weights.indptr, weights.indices)
-    context = np.repeat(np.arange(n), sizes)
-    before_start = np.bincount(context[place < n_labels * padded], minlength=n)
+    n, area = len(lines.indptr) - 1, (n_labels + 1) * padded
+    lengths = np.diff(rows.ptr)[lines.indices]
+    weights = concatenated_ranges(rows.ptr[lines.indices], lengths)
+    context = np.repeat(np.arange(n), np.diff(lines.indptr))
+    keys = np.repeat(context * area, lengths) + rows.places[weights]
+    # The weights of a correction stay in the order of the blocks.
+    order = np.argsort(keys, kind="stable")
+    found, first = np.unique(keys[order], return_index=True)
+    indptr = np.append(first, len(order)).astype(np.int64)
+    bounds = np.arange(n + 1) * area
+    corr_ptr = np.searchsorted(found, bounds)
+    corr_start = np.searchsorted(found, bounds[:-1] + n_labels * padded)
+    place = (found % area).astype(np.int32)
     previous, label = np.stack(np.divmod(place, padded)).astype(np.uint16)
-    return (corr_ptr, corr_ptr[:-1] + before_start, previous, label, place), weights
+    of_corrections = Csr(indptr, weights[order].astype(np.int32))
+    return (corr_ptr, corr_start, previous, label, place), of_corrections
 
 
 class PairPotentials:

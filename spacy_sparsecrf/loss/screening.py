@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.layout import ContextsOf, Tables, TokensBy
-from ..kernels.screening import (
-    Chosen,
-    add_chosen_pairs,
-    add_counts,
-    choose_labels,
-    screen_labels,
-    screen_pairs,
-)
+from ..kernels.screening import Chosen, add_chosen_pairs, add_counts, screen_labels
 from ..parallel import Chunks, cut
 from .lattice import Floats, Longs, Mask
 from .pairs import tokens_by
@@ -121,24 +114,39 @@ class PairScreening:
         before: Mask,
         at: Mask,
     ) -> None:
-        """Choose the labels before and at the tokens of features first:last."""
-        space = self._space
+        """Choose the labels of features first:last whose pairs can have |gradient| > threshold.
+
+        The gradient of (o, y', y) is E - O, expected minus observed counts. Each count is at least
+        0, and at most the count of y' before tokens with o and the count of y at these tokens:
+        |gradient| <= max(min(E[y'], E[y]), min(O[y'], O[y])).
+
+        before: [O, Y + 1], at: [O, Y], out, the chosen labels before and at the tokens.
+        """
+        space, n_labels = self._space, self._space.n_labels
         counts = np.zeros((last - first, 4, space.padded + 1))
         for shard, tokens, tables in zip(space.shards, self._tokens, shards, strict=True):
             residual = space.residual[shard.begin : shard.end]
             add_counts(first, last, counts, self._features, tokens, tables.sequences, residual)
         slack = _SLACK * float(np.sqrt(np.finfo(space.dtype).eps))
-        choose_labels(counts, slack, threshold, before[first:last], at[first:last])
+        expected, observed = counts[:, ::2], counts[:, 1::2]
+        # Bounds that, up to rounding, exceed the threshold.
+        bounds = np.maximum(expected, observed) + slack * (expected + observed)
+        before[first:last] = bounds[:, 0, : n_labels + 1] > threshold
+        at[first:last] = bounds[:, 1, :n_labels] > threshold
 
     def _collect(
         self, first: int, last: int, chosen: Chosen, threshold: float, totals: Floats
     ) -> Found:
         """Return the violators among the chosen pairs of features first:last."""
-        most = int(chosen.area_ptr[last] - chosen.area_ptr[first])
-        coordinates, gradients = np.empty(most, np.int64), np.empty(most)
-        sizes = first, last, self._space.n_labels, self._space.lattice.n_previous
-        found = screen_pairs(*sizes, chosen, totals, threshold, coordinates, gradients)
-        return self._n_unigram + coordinates[:found], gradients[:found].copy()
+        row_ptr, rows, column_ptr, columns, area_ptr = chosen
+        begin, end = area_ptr[first], area_ptr[last]
+        place = begin + np.flatnonzero(np.abs(totals[begin:end]) > threshold)
+        feature = np.searchsorted(area_ptr, place, side="right") - 1
+        width = column_ptr[feature + 1] - column_ptr[feature]
+        row, column = np.divmod(place - area_ptr[feature], width)
+        pair = feature * self._space.lattice.n_previous + rows[row_ptr[feature] + row]
+        label = columns[column_ptr[feature] + column]
+        return self._n_unigram + pair * self._space.n_labels + label, totals[place]
 
 
 def _runs(chunks: Chunks, ptr: Longs, held: int) -> list[Chunks]:

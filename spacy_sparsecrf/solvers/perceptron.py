@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from ..kernels.layout import Scored, Search
+from ..kernels.layout import Scored, search_all
 from ..kernels.perceptron import Averaged, Guess, ValueBlocks, perceptron_pass
 from ..loss.values import ValueWeights
 from ..loss.working import WorkingLoss
@@ -110,13 +110,10 @@ def _new_guess(loss: WorkingLoss) -> Guess:
     longest = int(np.diff(lattice.offsets).max())
     scores, own = np.zeros((longest, padded)), np.zeros(longest, np.int32)
     pairs = np.zeros((most, n_labels + 1, padded))
-    none = np.zeros(0, np.int64)
-    # One group of all rows, and no rare columns.
-    search = Search(np.array([0, n_labels]), np.arange(n_labels), none, np.zeros(1, np.int64), none)
     return Guess(
         Scored(n_labels, lattice.offsets, scores, own, pairs),
         np.full((most, padded), np.inf),
-        search,
+        search_all(n_labels),
         np.zeros(padded),
         np.zeros(longest, np.int32),
     )

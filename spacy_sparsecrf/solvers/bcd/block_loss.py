@@ -93,8 +93,7 @@ class BlockDescent:
     working: laid out for a stochastic solver, so that token_blocks has all blocks; penalty: l1 and
     l2; least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
     gradient, curvature: [K], of the loss, and an approximation of the diagonal of its Hessian, at
-    the last evaluation of the weight's block. counts: [3] int64, evaluations of a sequence so far,
-    tokens of forward steps, tokens of backward steps.
+    the last evaluation of the weight's block. counts: [1] int64, evaluations of a sequence so far.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class BlockDescent:
         self._weights = BlockWeights(theta, kappa, working.observed)
         self._sums = np.zeros(len(theta)), np.zeros(len(theta)), np.zeros(len(theta))
         _, self.gradient, self.curvature = self._sums
-        self.counts = np.zeros(3, np.int64)
+        self.counts = np.zeros(1, np.int64)
         self._kept = self._new_kept()
         self._evaluate_potentials()
 
@@ -167,7 +166,7 @@ class BlockDescent:
 
     def _descend(self, order: Longs) -> Longs:
         """Do `descend`, and return the numbers to add to `counts`."""
-        working, space, counts = self._working, self._working.space, np.zeros(3, np.int64)
+        working, space, counts = self._working, self._working.space, np.zeros(1, np.int64)
         product, pairs = np.zeros(space.padded, space.dtype), working.pairs.arrays
         # Each thread writes to its own matrix.
         scratch = np.zeros(pairs.potentials.psi.shape[1:], space.dtype)

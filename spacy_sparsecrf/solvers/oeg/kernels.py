@@ -38,22 +38,6 @@ class DualArrays(NamedTuple):
     steps: Floats
 
 
-@inlined
-def _begin_chain(
-    s: int, grouped: Grouped, theta: Floats, point: DualArrays, moves: Moves, space: ChainSpace
-) -> float:
-    """Do `begin_chains` for sequence s. RETURNS: its entropy, weighted."""
-    sequences, own = grouped.tables.sequences, factors_of(s, grouped, point.theta)
-    residuals, scores = factors_of(s, grouped, point.residuals), first_factors(own, moves.way)
-    score_chain(s, grouped, theta, space.work.pair_sums, scores)
-    axpy(1.0, scores, own, own)
-    is_wide(sequences.n_labels, own, True)
-    log_z = infer_chain(s, grouped, own, space, residuals)
-    point.log_z[s] = log_z
-    entropy = sequences.weights[s] * (log_z - gold_sum(s, grouped, own)) - dot(own, residuals)
-    return float(entropy)
-
-
 @kernel
 def begin_chains(
     grouped: Grouped, theta: Floats, point: DualArrays, moves: Moves, space: ChainSpace
@@ -65,9 +49,17 @@ def begin_chains(
     theta: [K], the weights; point: its theta is in and out, residuals and log_z are out.
     RETURNS: the sum of the sequences' entropies, times their weights.
     """
-    total = 0.0
+    sequences, total = grouped.tables.sequences, 0.0
     for s in range(len(point.log_z)):
-        total += _begin_chain(s, grouped, theta, point, moves, space)
+        own = factors_of(s, grouped, point.theta)
+        residuals = factors_of(s, grouped, point.residuals)
+        scores = first_factors(own, moves.way)
+        score_chain(s, grouped, theta, space.work.pair_sums, scores)
+        axpy(1.0, scores, own, own)
+        is_wide(sequences.n_labels, own, True)
+        log_z = infer_chain(s, grouped, own, space, residuals)
+        point.log_z[s] = log_z
+        total += sequences.weights[s] * (log_z - gold_sum(s, grouped, own)) - dot(own, residuals)
     return total
 
 

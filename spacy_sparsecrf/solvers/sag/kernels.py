@@ -20,7 +20,6 @@ from .sag_updates import (
     draw,
     first_estimate,
     repeat_steps,
-    seen_first,
     set_leaf,
     step_size,
 )
@@ -50,12 +49,14 @@ class Average(NamedTuple):
 class Progress(NamedTuple):
     """Workspaces of one pass.
 
-    sums, tops: tree of curvatures, filled (see `set_leaf`); order: [n] int64; steps: zeros.
+    sums, tops: tree of curvatures, filled (see `set_leaf`); order: [n] int64, the n_seen sequences
+    with a curvature first; steps: zeros.
     """
 
     sums: Floats
     tops: Floats
     order: Ints
+    n_seen: int
     steps: Steps
 
 
@@ -242,7 +243,7 @@ def sag_pass(
     RETURNS: the number of other evaluations: of line searches, and of second sequences.
     """
     curvatures, sums, steps = average.curvatures, progress.sums, progress.steps
-    own, n_forward, n_seen = grouped.sequence_blocks, 0, seen_first(curvatures, progress.order)
+    own, n_forward, n_seen = grouped.sequence_blocks, 0, progress.n_seen
     pending = Pending(average.theta, average.total, rules.l1, steps)
     forget(exchange.work)
     mode, n, order = rules.mode, len(curvatures), progress.order

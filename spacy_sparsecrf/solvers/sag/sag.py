@@ -69,7 +69,9 @@ class StoredGradients(FactorStorage):
         set_leaves(sums, tops, average.curvatures)
         reached = np.zeros(len(self._grouped.sequence_blocks.weight_ptr) - 1, np.int64)
         steps = Steps(reached, np.zeros(len(draws) + 1), np.zeros(len(draws) + 1))
-        progress = Progress(sums, tops, np.zeros(self.n_sequences, np.int64), steps)
+        is_seen = average.curvatures > 0.0
+        order, n_seen = np.argsort(~is_seen, kind="stable"), int(is_seen.sum())
+        progress = Progress(sums, tops, order, n_seen, steps)
         return int(sag_pass(draws, rules, self._grouped, average, progress, self._exchange))
 
 

@@ -81,26 +81,6 @@ def curvature_share(mode: int, n_seen: int, n: int) -> float:
 
 
 @inlined
-def seen_first(curvatures: Floats, order: Ints) -> int:
-    """List the sequences with a curvature, then the others; return the number of the former.
-
-    curvatures: [n], 0 = not seen yet; order: [n] int64, out.
-    """
-    n_seen = 0
-    for s in range(len(curvatures)):
-        n_seen += curvatures[s] > 0.0
-    place, waiting = 0, n_seen
-    for s in range(len(curvatures)):
-        if curvatures[s] > 0.0:
-            order[place] = s
-            place += 1
-        else:
-            order[waiting] = s
-            waiting += 1
-    return n_seen
-
-
-@inlined
 def set_leaf(sums: Floats, tops: Floats, leaf: int, value: float) -> None:
     """Set the number of a leaf, and update the sums and maxima above it.
 
@@ -155,7 +135,7 @@ def draw(
     Other draws are uniform over all n. GROWING, PAIRED: (n - n_seen) / n of all draws are uniform
     over the sequences not seen, the rest over the others; a new one moves to index n_seen.
 
-    uniform: [2] in [0, 1); order: [n] int64, in and out (see `seen_first`); sums: tree of
+    uniform: [2] in [0, 1); order: [n] int64, in and out (see `kernels.Progress`); sums: tree of
     curvatures (see `set_leaf`). RETURNS: the sequence, and its probability in this draw.
     """
     n, by_order = len(order), mode in (GROWING, PAIRED)
