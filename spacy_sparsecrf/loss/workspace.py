@@ -22,10 +22,9 @@ class Limits(NamedTuple):
     span: tokens of one matrix whose pair products one thread sums. together: sequences of an
     interleaved batch. table_bytes: maximum size of the table of frequent features, which stays in a
     cache, as do the sums of its gradient. sums_bytes: maximum size of the sums of real values of
-    all chunks. held_pairs: numbers that screening holds at once, 512 MB. least_tokens: minimum
-    tokens of a thread of stochastic descent. shares: two candidate shares of the
-    tokens from which features are in matrices; shares_by_example: where potentials are built for
-    each sequence. correction, correction_exp: cost of a sparse correction, and of its
+    all chunks. held_pairs: numbers that screening holds at once, 512 MB. shares: two candidate
+    shares of the tokens from which features are in matrices; shares_by_example: where potentials
+    are built for each sequence. correction, correction_exp: cost of a sparse correction, and of its
     exponential, in units of the three products with one matrix element (forward, backward,
     expectation), 0.35 ns. With one context, corrections win if about 97 % of the pairs are zero (49
     labels), or 95 % (443). matrix_bytes: limit for matrices, beyond which features become
@@ -40,7 +39,6 @@ class Limits(NamedTuple):
     table_bytes: int = 1 << 18
     sums_bytes: int = 1 << 27
     held_pairs: int = 1 << 26
-    least_tokens: int = 256
     shares: tuple[float, float] = (np.inf, 1 / 128)
     shares_by_example: tuple[float, float] = (np.inf, 1.0)
     correction: float = 20.0

@@ -41,6 +41,8 @@ class BcdState(SolverState):
 class BCD(BatchSolver):
     """Block coordinate descent (Lavergne 2010, section 3.4); a step is a sweep over all features.
 
+    A sweep runs in one thread: few blocks have no sequence in common.
+
     kappa: minimum factor of the Hessian; a step moves a weight by 1 / kappa at most.
     common: whether all weights of a feature have the damping of the weight that moves farthest (as
         in Wapiti), instead of separate ones.

@@ -8,10 +8,10 @@ from ...loss.lattice import Floats, Ints, Lattice, Longs
 from ...loss.pairs import row_sums
 from ...loss.weights import FeatureBlocks
 from ...loss.working import WorkingLoss
-from ...parallel import Chunks, cut
+from ...parallel import cut
 from ...penalty import ElasticNet
 from .blocks import Blocks, BlockSpace, Kept, Sweep, weigh_tokens
-from .kernels import BcdSettings, BlockWeights, descend_blocks, order_levels
+from .kernels import BcdSettings, BlockWeights, descend_blocks
 
 # Rounding errors of one token's log-potential and normalisation, in units in the last place.
 _NOISE = 8.0
@@ -29,7 +29,7 @@ class BlockLayout:
     """
 
     def __init__(self, working: WorkingLoss) -> None:
-        lattice, self._limits = working.space.lattice, working.space.limits
+        lattice = working.space.lattice
         lengths = np.diff(lattice.offsets)
         self.sequence_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         starts = lattice.n_previous > working.space.n_labels
@@ -48,7 +48,6 @@ class BlockLayout:
         self.tokens = take(tokens, order)
         self.unigram: Ints = rows[order].astype(np.int32)
         self.bigram: Ints = pairs[order].astype(np.int32)
-        self._order_levels(len(lengths))
         matrices, contexts = self._dependent_potentials(working)
         dependent = matrices.indptr, matrices.indices, contexts.indptr, contexts.indices
         of_blocks = self.tokens.indptr, self.tokens.indices, self.sequence_of
@@ -68,23 +67,6 @@ class BlockLayout:
         bounds = np.searchsorted(distinct, np.arange(len(rows) + 1) * n_contexts)
         own = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
         return transpose(contexts.matrix_blocks, len(rows), AS_NUMBERED), own
-
-    def _order_levels(self, n_sequences: int) -> None:
-        """Divide the blocks into levels; blocks of one level have no sequence in common."""
-        level = np.zeros(len(self), np.int64)
-        tokens = self.tokens.indptr, self.tokens.indices, self.sequence_of
-        order_levels(*tokens, np.zeros(n_sequences, np.int64), level)
-        self.by_level = np.argsort(level, kind="stable")
-        bounds = np.searchsorted(level[self.by_level], np.arange(1, level.max(initial=0) + 2))
-        self.levels = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-
-    def chunks(self, level: tuple[int, int]) -> Chunks:
-        """Cut the blocks of a level, in `by_level`, into chunks for threads."""
-        first, last = level
-        cost = np.diff(self.tokens.indptr)[self.by_level[first:last]]
-        # Starting a thread costs time.
-        n_chunks = min(self._limits.n_chunks, 1 + int(cost.sum()) // self._limits.least_tokens)
-        return [(begin + first, end + first) for begin, end in cut(cost, n_chunks)]
 
 
 class BlockDescent:
@@ -143,39 +125,19 @@ class BlockDescent:
         working.space.workers.map(weigh, cut(np.diff(working.token_blocks.indptr), n_chunks))
 
     def run(self) -> None:
-        """Descend on all blocks once, those of one level in parallel.
-
-        Blocks of a level have no sequence and no potential in common, so the result does not depend
-        on their order, nor on threads.
-        """
-        layout, workers = self._layout, self._working.space.workers
-        if workers.n_threads == 1:
-            self.descend(np.arange(len(layout)))
-            return
-
-        def descend(first: int, last: int) -> Longs:
-            return self._descend(layout.by_level[first:last])
-
-        for level in layout.levels:
-            for counts in workers.map(descend, layout.chunks(level)):
-                self.counts += counts
+        """Descend on all blocks once."""
+        self.descend(np.arange(len(self._layout)))
 
     def descend(self, order: Longs) -> None:
         """Descend on some blocks, one after the other. order: [n] int64."""
-        self.counts += self._descend(order)
-
-    def _descend(self, order: Longs) -> Longs:
-        """Do `descend`, and return the numbers to add to `counts`."""
-        working, space, counts = self._working, self._working.space, np.zeros(1, np.int64)
-        product, pairs = np.zeros(space.padded, space.dtype), working.pairs.arrays
-        # Each thread writes to its own matrix.
+        working, space, pairs = self._working, self._working.space, self._working.pairs.arrays
+        product = np.zeros(space.padded, space.dtype)
         scratch = np.zeros(pairs.potentials.psi.shape[1:], space.dtype)
-        vectors = self._kept.vectors._replace(scratch=scratch)
-        kept = self._kept._replace(vectors=vectors)
-        own = BlockSpace(*self._sums, product, np.zeros((2, 2), np.int64), np.zeros(2), counts)
+        kept = self._kept._replace(vectors=self._kept.vectors._replace(scratch=scratch))
+        parts = np.zeros((2, 2), np.int64)
+        own = BlockSpace(*self._sums, product, parts, np.zeros(2), self.counts)
         sweep = Sweep(self._layout.blocks, working.tables, pairs, kept, own)
         descend_blocks(order, self._settings, self._weights, sweep)
-        return counts
 
 
 def _bigram_tokens(lattice: Lattice, rows: FeatureBlocks, starts: bool) -> Csr:

@@ -37,25 +37,6 @@ class BlockWeights(NamedTuple):
     observed: Floats
 
 
-@kernel
-def order_levels(
-    block_ptr: Ints, block_tokens: Ints, sequence_of: Ints, last_level: Ints, level: Ints
-) -> None:
-    """Give each block the lowest level above those of all earlier blocks with a common sequence.
-
-    Blocks of one level have no sequence in common, and processing the levels in order gives the
-    same result as processing the blocks in order. block_ptr, block_tokens: CSR, tokens of a block;
-    sequence_of: [N]; last_level: [S] int64, zeros; level: [B] int64, out, from 1.
-    """
-    for b in range(len(level)):
-        highest = 0
-        for j in range(block_ptr[b], block_ptr[b + 1]):
-            highest = max(highest, last_level[sequence_of[block_tokens[j]]])
-        level[b] = highest + 1
-        for j in range(block_ptr[b], block_ptr[b + 1]):
-            last_level[sequence_of[block_tokens[j]]] = highest + 1
-
-
 @inlined
 def _slope(weight: float, smooth: float, l1: float) -> float:
     """Return the magnitude of the pseudo-gradient; smooth: gradient of loss + l2."""
