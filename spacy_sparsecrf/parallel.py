@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,35 +85,13 @@ class Workers:
             self._pool = None
 
 
-class WorkerPool(Protocol):
-    """A pool of workers of one class, each with a part of the data.
+class WorkerPool:
+    """A pool of workers of one class, each with a part of the data; make: creates a worker.
 
+    Here they are in this process, and run one after another; subclasses have other places for them.
     Results depend only on the workers' factory and on the calls with keep=True, so that a lost
     worker can be replaced.
     """
-
-    def __len__(self) -> int: ...
-
-    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
-        """Call a method of the first len(each) workers. each: the arguments of each worker.
-
-        keep: whether the replacement of a lost worker must repeat this call.
-        RETURNS: the workers' results, in order.
-        RAISES: SparseCRFError, also if a worker raises it.
-        """
-        ...
-
-    def share(self, value: Any) -> Any:
-        """Return a handle to pass in calls instead of a value, which each worker receives once."""
-        ...
-
-    def close(self) -> None:
-        """Release the workers."""
-        ...
-
-
-class LocalWorkerPool:
-    """A pool in this process; its workers run one after another. make: creates a worker."""
 
     def __init__(self, n: int, make: Callable[[], Any]) -> None:
         self._workers = [make() for _ in range(n)]
@@ -122,16 +100,21 @@ class LocalWorkerPool:
         return len(self._workers)
 
     def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
-        """See `WorkerPool.ask`."""
+        """Call a method of the first len(each) workers. each: the arguments of each worker.
+
+        keep: whether the replacement of a lost worker must repeat this call.
+        RETURNS: the workers' results, in order.
+        RAISES: SparseCRFError, also if a worker raises it.
+        """
         workers = self._workers[: len(each)]
         return [getattr(own, method)(*args) for own, args in zip(workers, each, strict=True)]
 
     def share(self, value: Any) -> Any:
-        """See `WorkerPool.share`."""
+        """Return a handle to pass in calls instead of a value, which each worker receives once."""
         return value
 
     def close(self) -> None:
-        """See `WorkerPool.close`."""
+        """Release the workers."""
         self._workers = []
 
 

@@ -80,7 +80,8 @@ class RowIndex:
             if most > np.iinfo(np.int32).max:
                 raise SparseCRFError(Errors.SC301.format(n=most))
             if most > len(self._rows):
-                self._rows, self._counts = grown(self._rows, most), grown(self._counts, most)
+                n = max(most, 2 * len(self._rows))
+                self._rows, self._counts = grown(self._rows, n), grown(self._counts, n)
                 self._slots = np.full(1 << (2 * len(self._rows) - 1).bit_length(), -1, np.int32)
                 enter_all(self._slots, self._rows, self._n)
             table = self._slots, self._rows, self._counts, self._n
@@ -89,8 +90,8 @@ class RowIndex:
 
 
 def grown(array: Array, n: int) -> Array:
-    """Return a longer array with capacity n, and at least twice as long; new items are 0."""
-    longer = np.zeros((max(n, 2 * len(array)), *array.shape[1:]), array.dtype)
+    """Return an array of n items that begins with the given ones; the others are 0."""
+    longer = np.zeros((n, *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import Observations
-from ..corpus.numbering import Floats, Ints, Longs, find_keys
+from ..corpus.numbering import Floats, Ints, Longs, find_keys, grown
 from ..corpus.readings import Readings, Templates
 from ..kernels.layout import SharedPairs, Tokens, Values, search_all
 from ..kernels.model_lookup import (
@@ -214,7 +214,7 @@ class WordScores:
             if n_rows > 1 and n_rows + len(new) * self._n_groups > self._max_rows:
                 known, n_rows = self._empty(n_words), 1
                 new = _unknown(readings, known)
-            known = self._grown(known, n_rows, n_rows + len(new) * self._n_groups)
+            known = self._grown(known, n_rows + len(new) * self._n_groups)
             # Features of single words read no annotations and cross no boundary.
             words = Tokens(np.zeros(1, np.int64), new, readings.lexical, readings.annotations)
             found = np.zeros((len(new), known.rows.shape[1]), dtype=np.int32)
@@ -227,14 +227,12 @@ class WordScores:
             known.rows[new] = found
             return known
 
-    def _grown(self, known: KeptSums, n_rows: int, most: int) -> KeptSums:
+    def _grown(self, known: KeptSums, most: int) -> KeptSums:
         """Copy the cache to larger arrays if it has no room for `most` rows."""
         if most <= len(known.sums):
             return known
         size = min(max(2 * most, MIN_ROWS), max(self._max_rows, most))
-        sums = np.empty((size, self._shape[1]))
-        sums[:n_rows] = known.sums[:n_rows]
-        return KeptSums(known.rows.copy(), sums)
+        return KeptSums(known.rows.copy(), grown(known.sums, size))
 
 
 def _longest(readings: Readings) -> int:

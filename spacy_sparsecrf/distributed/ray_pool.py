@@ -12,7 +12,7 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from .. import progress
 from ..errors import Errors, SparseCRFError
-from ..parallel import Args
+from ..parallel import Args, WorkerPool
 
 logger = logging.getLogger("spacy")
 
@@ -41,7 +41,7 @@ class _Actor:
         return getattr(self._worker, method)(*args)
 
 
-class RayWorkerPool:
+class RayWorkerPool(WorkerPool):
     """A pool of Ray actors; see `WorkerPool`.
 
     on: settings of `ray_engine.Ray`; make: creates a worker. If Ray is already initialised in this

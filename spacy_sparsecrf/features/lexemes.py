@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore, get_string_id
 
+from ..corpus.numbering import grown
 from ..corpus.words import MOST_BREAKS, count_lines
 from ..kernels.hashing import build_table, insert, lookup
 from .attributes import AFFIX, EXPRESSION, NGRAMS, WORD, Ngrams, Value
@@ -116,14 +117,9 @@ class LexemeTable:
 
     def _reserve(self, n_rows: int) -> None:
         """Move to larger arrays; the old arrays stay valid for threads that still read them."""
-        keys = np.zeros(n_rows, dtype=np.uint64)
-        values = np.zeros((n_rows, self._n_columns), dtype=np.uint64)
-        keys[: self._n_rows] = self._keys[: self._n_rows]
-        values[: self._n_rows] = self._values[: self._n_rows]
-        kinds = np.zeros(n_rows, dtype=np.uint8)
-        kinds[: self._n_rows] = self._kinds[: self._n_rows]
-        self._keys, self._values, self._kinds = keys, values, kinds
-        self._slots = build_table(keys[: self._n_rows], capacity=n_rows)
+        self._keys, self._values = grown(self._keys, n_rows), grown(self._values, n_rows)
+        self._kinds = grown(self._kinds, n_rows)
+        self._slots = build_table(self._keys[: self._n_rows], capacity=n_rows)
 
     def _read(self, texts: Sequence[str]) -> Ids:
         """Return the values [R, L] of R words."""

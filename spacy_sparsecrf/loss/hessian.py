@@ -86,10 +86,12 @@ class HessianProduct:
         n = len(space.lattice.weights)
         self._n_stored = n if stored < 0 else min(stored, n)
         self._pairs = _PairSlopes(working.pairs)
-        # The same frequent features, with a separate table for directions.
+        # The same weights, with separate tables for directions.
         self._frequent = copy(working.frequent)
         self._frequent.table = np.zeros_like(working.frequent.table)
-        self._values = [values.with_new_table() for values in working.values]
+        self._values = [*map(copy, working.values)]
+        for values in self._values:
+            values.table = np.zeros_like(values.table)
         kept = (int(space.lattice.offsets[self._n_stored]), space.padded)
         self._kept = tuple(np.zeros(kept, space.dtype) for _ in range(3))
         self._beta, self._forward_change, self._backward_change = (

@@ -6,7 +6,6 @@ a unigram feature without tokens.
 """
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -47,12 +46,6 @@ class ValueWeights:
         """The values of all tokens as arguments of kernels."""
         lattice = self._space.lattice
         return Values(lattice.values, lattice.value_rows, self.columns)
-
-    def with_new_table(self) -> "ValueWeights":
-        """Return the same weights with a new table."""
-        other = copy(self)
-        other.table = np.zeros_like(self.table)
-        return other
 
     def fill(self, theta: Floats) -> None:
         """Write the weights of real-valued features in theta [K] into the table."""

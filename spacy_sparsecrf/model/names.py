@@ -17,7 +17,6 @@ texts: cluster("brown",4)[0]=0110. A name determines what is hashed, and is uniq
 
 import json
 import re
-import warnings
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
@@ -26,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.numbering import find_ascending
-from ..errors import UNSAFE, SparseCRFWarning, Warnings
+from ..errors import UNSAFE, Warnings, warn
 from ..schema import SchemaField, check
 
 ALWAYS = "always"
@@ -276,8 +275,7 @@ class Names:
             try:
                 self._keys, self._texts = _read_names(data)
             except (zlib.error, ValueError) as error:
-                message = Warnings.SCW601.format(reason=error)
-                warnings.warn(message, SparseCRFWarning, stacklevel=3)
+                warn(Warnings.SCW601.format(reason=error))
             finally:
                 self._data = b""
         return self._keys

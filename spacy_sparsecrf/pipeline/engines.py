@@ -4,7 +4,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from ..parallel import LocalWorkerPool
+from ..parallel import WorkerPool
 from ..registry import crf_engines
 from .reader import EncodedExamples, Job
 
@@ -36,4 +36,4 @@ class Threads:
         # The worker gets a copy of the vocab, as in other processes: this vocab learns no words, so
         # that saved files are identical.
         n_threads = job.setup.settings.n_threads
-        return divide(job, n_threads, lambda make: LocalWorkerPool(1, deepcopy(make)))
+        return divide(job, n_threads, lambda make: WorkerPool(1, deepcopy(make)))

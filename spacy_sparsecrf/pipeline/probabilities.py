@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     )
     from ..model.model import CRFModel
 
-"""Marginals of a Doc: p(y_t = y | x), [tokens, labels]."""
-
 # First token, labels of the span's tokens, and labels that may follow, or None for all.
 Span = tuple[int, Sequence[str]] | tuple[int, Sequence[str], Collection[str] | None]
 

@@ -9,7 +9,7 @@ lower F by the fraction `window`.
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -283,8 +283,3 @@ def take(array: NDArray[np.floating], source: Longs, first: float = 0.0) -> Any:
         np.take(array, source, axis=-1, out=taken, mode="wrap")
         taken[..., source < 0] = first
     return taken
-
-
-def fields_of(state: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass by name."""
-    return {own.name: getattr(state, own.name) for own in fields(state)}

@@ -16,7 +16,7 @@ import numpy as np
 from ..loss.examples import ExampleLoss, Sample, examples_of
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSolver, Floats, Longs, Loss, StepReport, evaluate, fields_of, requirements
+from .base import BatchSolver, Floats, Longs, Loss, StepReport, evaluate, requirements
 from .owlqn import OWLQN, OwlqnState
 from .warm_start import WarmStart
 
@@ -117,4 +117,4 @@ class Hybrid(OWLQN):
 def _with_sample(inner: OwlqnState, size: int) -> HybridState:
     """Return a state whose sample is not evaluated yet."""
     nothing = np.zeros_like(inner.theta)
-    return HybridState(**fields_of(inner), size=size, known=0, partial=nothing, partial_value=0.0)
+    return HybridState(**vars(inner), size=size, known=0, partial=nothing, partial_value=0.0)

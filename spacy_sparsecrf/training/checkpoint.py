@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..atomic_write import write_files
 from ..errors import Errors, SparseCRFError
 from ..schema import reported_as
-from ..solvers.base import BatchSolver, fields_of
+from ..solvers.base import BatchSolver
 
 _SETTING = "[initialize.components.NAME] checkpoint"
 _DIGEST = "digest"
@@ -87,9 +87,9 @@ def values_of(states: Sequence[Any]) -> dict[str, Any]:
     """Return the values of the states of a run's parts, with a solver's state each, by name."""
     values: dict[str, Any] = {}
     for i, state in enumerate(states):
-        own = fields_of(state)
-        solver = {f"solver.{name}": value for name, value in fields_of(own.pop("solver")).items()}
-        values |= {f"{i}.{name}": value for name, value in (own | solver).items()}
+        solver = {f"solver.{name}": value for name, value in vars(state.solver).items()}
+        own = {name: value for name, value in vars(state).items() if name != "solver"} | solver
+        values |= {f"{i}.{name}": value for name, value in own.items()}
     return values
 
 

@@ -15,7 +15,7 @@ from ..corpus.transform import reduced, with_distinct_contexts
 from ..loss.chain import places_of
 from ..model.coordinates import coordinates_of
 from ..model.model import CRFModel, WeightNames
-from ..solvers.base import CONVERGED, NO_STEPS, BatchSolver, Longs, StepReport, fields_of
+from ..solvers.base import CONVERGED, NO_STEPS, BatchSolver, Longs, StepReport
 from . import checkpoint
 from .run import Polish
 from .training import CHAIN, NOT_POLISHED, Problem, Training
@@ -180,7 +180,7 @@ class InTurn:
         if self._beginning.identity:
             return self._beginning.identity
         stages = [f"{s.steps} {s.require} {s.admit}" for s in self._stages]
-        tree = checkpoint.digest(*fields_of(self._tree).values())
+        tree = checkpoint.digest(*vars(self._tree).values())
         values = {"first": self._run.identity, "schedule": [*stages, tree]}
         return checkpoint.identity_of(self._solver, values)
 

@@ -11,7 +11,7 @@ import spacy
 from spacy.language import Language
 
 from spacy_sparsecrf.distributed.ray_engine import Ray
-from spacy_sparsecrf.parallel import Args, LocalWorkerPool, WorkerPool
+from spacy_sparsecrf.parallel import Args, WorkerPool
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 from spacy_sparsecrf.pipeline.engines import Engine
 
@@ -43,15 +43,15 @@ class Here(Ray):
     """A Ray engine whose workers run in this process."""
 
     def pool(self, make: Callable[[], Any]) -> WorkerPool:
-        return LocalWorkerPool(self.num_workers, make)
+        return WorkerPool(self.num_workers, make)
 
 
-class ForgetfulPool(LocalWorkerPool):
+class ForgetfulPool(WorkerPool):
     """A pool whose workers are lost and replaced before each call."""
 
     def __init__(self, n: int, make: Callable[[], Any]) -> None:
         super().__init__(n, make)
-        self._make_pool = partial(LocalWorkerPool, n, make)
+        self._make_pool = partial(WorkerPool, n, make)
         self._kept: list[tuple[str, Sequence[Args]]] = []
 
     def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:

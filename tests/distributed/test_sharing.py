@@ -21,7 +21,7 @@ from spacy_sparsecrf.distributed.training import WorkerShard
 from spacy_sparsecrf.distributed.worker import Brief, Worker
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.naming import NameRecord
-from spacy_sparsecrf.parallel import LocalWorkerPool
+from spacy_sparsecrf.parallel import WorkerPool
 from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block, shard_files
 from spacy_sparsecrf.pipeline.data_checks import DataChecks
 from spacy_sparsecrf.pipeline.engines import Threads
@@ -79,7 +79,7 @@ def test_parts_are_the_corpus_that_is_read_at_once(folder, min_freq, templates):
 
         sizes = np.array([file.stat().st_size for file in files])
         checks = DataChecks()
-        found = gather(LocalWorkerPool(n, make), setup, sizes, checks)
+        found = gather(WorkerPool(n, make), setup, sizes, checks)
         assert found.labels == expected.labels
         assert checks == whole
         index = Index(*(getattr(found.corpus, name) for name in Index._fields))
