@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from .encoded import MISSING, EncodedCorpus
+from .encoded import EncodedCorpus
 from .numbering import Mask
 
 
@@ -57,17 +57,17 @@ def find_invalid(corpus: EncodedCorpus, valid: Mask) -> InvalidTransition | None
 
     valid: [Y + 1, Y + 1], see above. RETURNS: None if there is none.
     """
-    lengths = np.diff(corpus.offsets)
-    sequence = np.repeat(np.arange(len(lengths)), lengths)
-    known, sure = corpus.with_labels()
-    bad = _invalid_pairs(corpus, valid)
-    suspects = np.bincount(sequence, bad, minlength=len(lengths)) > 0
-    # Pairs are sufficient if all labels are known; otherwise search for a valid sequence.
-    for s in np.flatnonzero(known & (suspects | ~sure)):
-        found = _follow(corpus, valid, int(s))
-        if found is not None:
-            return found
-    return None
+    from ..kernels.viterbi import find_possible
+
+    n = len(valid) - 1
+    # Labels are indices here: -1 for missing labels, -2 for the first set.
+    sets = corpus.sets.reshape(-1, n)[::-1]
+    gold = np.concatenate((np.eye(n, dtype=np.bool_), sets, np.ones((1, n), np.bool_)))
+    permitted, possible = gold[corpus.labels], np.empty(corpus.n_sequences, np.bool_)
+    find_possible(corpus.offsets, permitted, valid, valid[:-1, -1].copy(), possible)
+    known, _ = corpus.with_labels()
+    wrong = np.flatnonzero(known & ~possible)
+    return _follow(corpus, valid, permitted, int(wrong[0])) if len(wrong) else None
 
 
 def check_gold(corpus: EncodedCorpus, labels: Sequence[str], valid: Mask) -> None:
@@ -80,48 +80,23 @@ def check_gold(corpus: EncodedCorpus, labels: Sequence[str], valid: Mask) -> Non
         raise InvalidGoldError(found, found.token - int(corpus.offsets[found.sequence]), labels)
 
 
-def _invalid_pairs(corpus: EncodedCorpus, valid: Mask) -> Mask:
-    """Return the mask [N] of tokens with an invalid transition to their label, or to the end."""
-    n_labels = len(valid) - 1
-    filled = np.flatnonzero(np.diff(corpus.offsets) > 0)
-    begins, ends = corpus.offsets[filled], corpus.offsets[filled + 1] - 1
-    after = corpus.labels
-    before = np.roll(after, 1)
-    before[begins] = n_labels
-    known = (before >= 0) & (after >= 0)
-    bad = np.zeros(len(after), np.bool_)
-    bad[known] = ~valid[before[known], after[known]]
-    last = ends[after[ends] >= 0]
-    bad[last] |= ~valid[after[last], n_labels]
-    return bad
+def _follow(corpus: EncodedCorpus, valid: Mask, permitted: Mask, s: int) -> InvalidTransition:
+    """Find the position at which an invalid sequence has no valid label left.
 
-
-def _follow(corpus: EncodedCorpus, valid: Mask, s: int) -> InvalidTransition | None:
-    """Find the position at which a sequence has no valid label left; None if it is valid."""
+    permitted: [N, Y], the possible gold labels of each token.
+    """
     begin, end = int(corpus.offsets[s]), int(corpus.offsets[s + 1])
     reached = np.zeros(len(valid), np.bool_)
     reached[-1] = True
     for t in range(begin, end):
-        gold = _gold_set(corpus, t, len(valid) - 1)
         next_ones: Mask = np.any(valid[reached], axis=0)
         next_ones[-1] = False
-        next_ones[:-1] &= gold
+        next_ones[:-1] &= permitted[t]
         if not next_ones.any():
             before = reached if t > begin else np.zeros(0, np.bool_)
-            return InvalidTransition(s, t, _ids(before), _ids(gold))
+            return InvalidTransition(s, t, _ids(before), _ids(permitted[t]))
         reached = next_ones
-    if valid[reached, -1].any():
-        return None
     return InvalidTransition(s, end - 1, _ids(reached), ())
-
-
-def _gold_set(corpus: EncodedCorpus, t: int, n_labels: int) -> Mask:
-    """Return the possible gold labels [Y] of a token."""
-    label = int(corpus.labels[t])
-    if label == MISSING:
-        return np.ones(n_labels, np.bool_)
-    found: Mask = corpus.sets[-2 - label] if label < 0 else np.arange(n_labels) == label
-    return found
 
 
 def _ids(labels: Mask) -> tuple[int, ...]:

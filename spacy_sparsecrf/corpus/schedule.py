@@ -135,9 +135,7 @@ def _number(corpus: EncodedCorpus, hashes: Hashes) -> Longs:
 
 def _counterparts(corpus: EncodedCorpus) -> Ints:
     n_unigram, n_bigram = len(corpus.unigram_keys), len(corpus.bigram_keys)
-    found = np.full(n_unigram + n_bigram, n_unigram + n_bigram, np.int32)
-    of_pairs = find_keys(corpus.unigram_keys, corpus.bigram_keys)
-    pairs = np.flatnonzero(of_pairs >= 0)
-    found[n_unigram + pairs] = of_pairs[pairs]
-    found[of_pairs[pairs]] = n_unigram + pairs
-    return found
+    of_unigram = find_keys(corpus.bigram_keys, corpus.unigram_keys)
+    of_bigram = find_keys(corpus.unigram_keys, corpus.bigram_keys)
+    found = np.append(np.where(of_unigram < 0, n_bigram, of_unigram) + n_unigram, of_bigram)
+    return np.where(found < 0, n_unigram + n_bigram, found).astype(np.int32)
