@@ -80,23 +80,6 @@ def _scatter_pairs(
 
 
 @inlined
-def _scatter_starts(
-    rows: Ints, base: int, bigrams: Bigrams, residual: Floats, sums: Floats
-) -> None:
-    """Add residuals [Yp] of a first token to the sums of its weights of pairs with the start label.
-
-    base: Y * Yp, position of the first of these pairs.
-    """
-    block_ptr, places = bigrams.block_ptr, bigrams.block_places
-    for row in rows:
-        k = block_ptr[row + 1] - 1
-        # Pairs with the start label come last.
-        while k >= block_ptr[row] and places[k] >= base:
-            sums[k] += residual[places[k] - base]
-            k -= 1
-
-
-@inlined
 def scatter(s: int, grouped: Grouped, residuals: Factors, sums: Floats) -> None:
     """Add the gradient of sequence s, from its residuals, to sums [K] by weight."""
     tables, groups, context_blocks = grouped.tables, grouped.groups, grouped.tables.context_blocks
@@ -111,7 +94,13 @@ def scatter(s: int, grouped: Grouped, residuals: Factors, sums: Floats) -> None:
         _scatter_pairs(rows, n_labels, bigrams, pairs[g - first], bigram)
     c = context_blocks.context[begin]
     rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
-    _scatter_starts(rows, n_labels * nodes.shape[1], bigrams, nodes[0], bigram)
+    base = n_labels * nodes.shape[1]
+    for row in rows:
+        k = bigrams.block_ptr[row + 1] - 1
+        # Pairs with the start label come last.
+        while k >= bigrams.block_ptr[row] and bigrams.block_places[k] >= base:
+            bigram[k] += nodes[0, bigrams.block_places[k] - base]
+            k -= 1
 
 
 @inlined

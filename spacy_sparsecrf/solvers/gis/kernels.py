@@ -158,18 +158,6 @@ def token_masses(
 
 
 @inlined
-def _expect(
-    tokens: Ints, places: Ints, token_weight: Floats, mass: Floats, total: Floats, expected: Floats
-) -> None:
-    """Set expected[k] to the sum over tokens of weight * mass[t, places[k]] / total[t]."""
-    fill(expected, 0, len(places), 0.0)
-    for t in tokens:
-        scale = token_weight[t] / total[t]
-        for k in range(len(places)):
-            expected[k] += scale * mass[t, places[k]]
-
-
-@inlined
 def _rescale(tokens: Ints, places: Ints, factors: Floats, mass: Floats, total: Floats) -> None:
     """Multiply the masses of tokens at some labels, and update the totals of the tokens."""
     for t in tokens:
@@ -210,7 +198,12 @@ def scale_in_turn(
         width = end - block_ptr[row] if by_feature else 1
         for first in range(block_ptr[row], end, width):
             places = tables.block_labels[first : first + width]
-            _expect(tokens, places, tables.token_weight, mass, total, factors)
+            # The expectation of each weight, then the factor by which its label's masses change.
+            fill(factors, 0, width, 0.0)
+            for t in tokens:
+                scale = tables.token_weight[t] / total[t]
+                for i in range(width):
+                    factors[i] += scale * mass[t, places[i]]
             moved = False
             for i in range(width):
                 k = first + i

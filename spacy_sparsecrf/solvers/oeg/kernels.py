@@ -132,18 +132,6 @@ def _gain_of(
     return gain, reached
 
 
-@inlined
-def _begin_moves(
-    s: int, grouped: Grouped, theta: Floats, own: Factors, moves: Moves, space: ChainSpace
-) -> Moves:
-    """Return workspaces of a step of sequence s from log-potentials `own`, with the direction."""
-    way = first_factors(own, moves.way)
-    score_chain(s, grouped, theta, space.work.pair_sums, way)
-    axpy(-1.0, own, way, way)
-    trial, fresh = first_factors(own, moves.trial), first_factors(own, moves.fresh)
-    return Moves(moves.change, way, trial, fresh)
-
-
 @kernel
 def ascend(
     order: Ints,
@@ -173,7 +161,10 @@ def ascend(
     total, n_evaluations, n_labels = 0.0, 0, grouped.tables.sequences.n_labels
     for s in order:
         own, old = factors_of(s, grouped, point.theta), factors_of(s, grouped, point.residuals)
-        now = _begin_moves(s, grouped, theta, own, moves, space)
+        way, trial = first_factors(own, moves.way), first_factors(own, moves.trial)
+        now = Moves(moves.change, way, trial, first_factors(own, moves.fresh))
+        score_chain(s, grouped, theta, space.work.pair_sums, way)
+        axpy(-1.0, own, way, way)
         gold_way = gold_sum(s, grouped, now.way)
         step, gain, reached = point.steps[s], -1.0, 0.0
         # NaN and overflow are no gain.
