@@ -506,9 +506,7 @@ class Errors(metaclass=_Coded):
     )
     SC607 = "There is no config {name!r}. Choose one of: {known}."
     SC608 = "{path} exists. Add --force to overwrite it, or write to another place."
-    SC610 = (
-        "{path}, line {line}, is not UTF-8 ({reason}). Run `iconv {path} -t utf-8 -f {encoding}."
-    )
+    SC610 = "{path}, line {line}, is not UTF-8: {reason}. Run `iconv {path} -t utf-8 -f {encoding}."
     SC611 = (
         "{path}, line {line}, has {found} columns, but {expected} are expected ({why}): {text!r}. "
         "Separate columns by {by}, and sentences by an empty line, or name another --format; "
@@ -577,9 +575,7 @@ class Errors(metaclass=_Coded):
         "{names}. Keep one; source others, or freeze them ([training] frozen_components)."
     )
     SC709 = "[training.score_weights] names {weights}. Name one of the scores: {known}."
-    SC717 = (
-        "[training] {key} = {block!r} has no path. Give --paths.train and --paths.dev, or --folds."
-    )
+    SC717 = "[training] {key} = {block!r}: no path. Give --paths.train and --paths.dev, or --folds."
 
     # SC8xx: the estimator
     SC801 = (

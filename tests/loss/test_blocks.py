@@ -1,4 +1,4 @@
-"""Blocks of the chain loss: gradients, updates, reuse of vectors, levels."""
+"""Blocks of the chain loss: gradients, updates, reuse of vectors."""
 
 from collections.abc import Iterator
 

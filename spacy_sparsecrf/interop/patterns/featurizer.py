@@ -142,8 +142,7 @@ class PatternFeaturizer(PlanFeaturizer):
             self._parse(str(learnt.get("patterns", "")), "`cfg` of the component, features")
         else:
             self.learnt = {}
-            for name in ("patterns", "parsed", "plan"):
-                vars(self).pop(name, None)
+            vars(self).pop("patterns", None)
 
     @cached_property
     def patterns(self) -> PatternPlan:
@@ -154,7 +153,7 @@ class PatternFeaturizer(PlanFeaturizer):
         self.initialize()
         return self.patterns
 
-    @cached_property
+    @property
     def parsed(self) -> tuple[Pattern, ...]:
         """The patterns, in order; see `patterns`."""
         return self.patterns.patterns
@@ -169,7 +168,7 @@ class PatternFeaturizer(PlanFeaturizer):
         """The factory of feature names; see `PlanFeaturizer`."""
         return partial(PatternCellNames, plan=self.patterns)
 
-    @cached_property
+    @property
     def plan(self) -> TemplatePlan:
         """The attributes that the patterns read and hash; see `patterns`."""
         return self.patterns.plan
@@ -180,7 +179,6 @@ class PatternFeaturizer(PlanFeaturizer):
             self.patterns = plan_patterns(patterns, self._reads, self.dialect, self.start_label)
         except ImportError as error:
             raise MissingExtraError(Errors.SC156.format(source=source)) from error
-        self.parsed, self.plan = self.patterns.patterns, self.patterns.plan
         self.learnt = {"patterns": text}
         self._table, self._views = None, {}
 

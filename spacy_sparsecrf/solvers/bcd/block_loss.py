@@ -75,7 +75,8 @@ class BlockDescent:
     working: laid out for a stochastic solver, so that token_blocks has all blocks; penalty: l1 and
     l2; least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
     gradient, curvature: [K], of the loss, and an approximation of the diagonal of its Hessian, at
-    the last evaluation of the weight's block. counts: [1] int64, evaluations of a sequence so far.
+    the last evaluation of the weight's block. counts: [3] int64, evaluations of a sequence so far,
+    tokens of forward steps, tokens of backward steps.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class BlockDescent:
         self._weights = BlockWeights(theta, kappa, working.observed)
         self._sums = np.zeros(len(theta)), np.zeros(len(theta)), np.zeros(len(theta))
         _, self.gradient, self.curvature = self._sums
-        self.counts = np.zeros(1, np.int64)
+        self.counts = np.zeros(3, np.int64)
         self._kept = self._new_kept()
         self._evaluate_potentials()
 

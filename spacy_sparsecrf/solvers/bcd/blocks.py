@@ -59,8 +59,8 @@ class BlockSpace(NamedTuple):
     """Workspaces.
 
     old, gradient, curvature: [K], of the weights of the current block; product: [Yp]; parts: [2, 2]
-    int64, first and end of its unigram and of its bigram weights; kappas: [2]; counts: [1] int64,
-    evaluations of a sequence, added to.
+    int64, first and end of its unigram and of its bigram weights; kappas: [2]; counts: [3] int64,
+    added to: evaluations of a sequence, tokens of forward steps, tokens of backward steps.
     """
 
     old: Floats
@@ -144,7 +144,7 @@ def refresh_block(b: int, theta: Floats, sweep: Sweep) -> None:
 @inlined
 def _extend_forward(s: int, first: int, last: int, sweep: Sweep) -> None:
     """Compute forward vectors of the tokens first:last of sequence s."""
-    _, tables, pairs, kept, _ = sweep
+    _, tables, pairs, kept, space = sweep
     sequences, vectors = tables.sequences, kept.vectors
     for t in range(first, last):
         alpha, evidence, copy = vectors.alpha[t], kept.evidence[t], vectors.backward[t]
@@ -156,6 +156,7 @@ def _extend_forward(s: int, first: int, last: int, sweep: Sweep) -> None:
         else:
             forward_product(c, vectors.alpha[t - 1], pairs, vectors.scratch, alpha)
         vectors.norms[t] = settle(alpha, copy)
+    space.counts[1] += last - first
     kept.alpha_end[s] = last
 
 
@@ -167,6 +168,7 @@ def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
     """
     _, tables, pairs, kept, space = sweep
     sequences, beta, product = tables.sequences, kept.vectors.marginals, space.product
+    space.counts[2] += kept.beta_begin[s] - first
     for t in range(kept.beta_begin[s] - 1, first - 1, -1):
         if t == sequences.offsets[s + 1] - 1:
             fill(beta[t], 0, sequences.n_labels, 1.0)
