@@ -2,9 +2,9 @@
 
 import copy
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import spacy
@@ -13,10 +13,9 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..corpus.encoded import Observations
+from ..pipeline.settings import Features
 from ..targets.base import Target
 from .facts import is_refused, require, require_same
-
-Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
 
 _WORDS = [
     ["Ms.", "Straße", "sold", "12", "e-mails", "!"],
