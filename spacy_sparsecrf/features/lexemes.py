@@ -45,23 +45,19 @@ def word_reader(read: Read, number: int, template: str) -> Reader:
 class LexemeTable:
     """Values of word attributes, one row per word; a hash table maps word ids to rows.
 
+    It is emptied before the new words of a batch would give it more than MAX_ROWS rows.
+
     readers: functions of a word's string. Strings are stored as spaCy's string ids, which are the
         same in every process and 0 for ""; integers are stored as they are; 0 = missing. The values
         have L columns: one per reader, and for n-grams the maximum number of n-grams of a word.
     view: the text of a word that readers read; a word without any is a blank.
-    max_rows: the table is emptied before new words of a batch would make it longer.
     """
 
-    def __init__(
-        self,
-        readers: Sequence[Reader],
-        view: Callable[[str], str] = str,
-        max_rows: int = MAX_ROWS,
-    ) -> None:
+    def __init__(self, readers: Sequence[Reader], view: Callable[[str], str] = str) -> None:
         self.readers, self._view = tuple(readers), view
         widths = [reader.width if isinstance(reader, Ngrams) else 1 for reader in self.readers]
         self._n_columns = sum(widths)
-        self._max_rows = min(max_rows, MAX_BYTES // (8 * max(1, self._n_columns)))
+        self._max_rows = min(MAX_ROWS, MAX_BYTES // (8 * max(1, self._n_columns)))
         # Kernels release the GIL: without the lock a second thread could read a half-made table.
         self._lock = Lock()
         self._clear()

@@ -15,7 +15,6 @@ from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.rows import ModelRows, WordScores
 from spacy_sparsecrf.features import lexemes
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.lexemes import LexemeTable
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..features.feature_cases import EVERY_TEMPLATE
@@ -119,7 +118,7 @@ def test_pairs_of_all_tokens_are_scored_as_those_of_each(monkeypatch, templates,
 @pytest.mark.parametrize("max_rows", [3, 1000])
 def test_results_do_not_depend_on_what_is_kept(monkeypatch, max_bytes, max_rows):
     monkeypatch.setattr(word_sums, "MIN_ROWS", 2)
-    monkeypatch.setattr(LexemeTable.__init__, "__defaults__", (max_rows,))
+    monkeypatch.setattr(lexemes, "MAX_ROWS", max_rows)
     words = [f"{word}{i}" for i in range(40) for word in WORDS]
     docs = random_docs(60, 5, words=words)
     docs = [doc for doc in docs if len(doc)]
