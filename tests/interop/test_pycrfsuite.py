@@ -200,9 +200,33 @@ def test_a_trainer_reports_and_holds_out(tmp_path, capsys):
     tagger.open(tmp_path / "model")
     assert tagger.info().state_features == same.state_features_
     assert [*map(tagger.tag, X)] == [*same.predict(X)]
+    assert tagger.info().header["size"] == str((tmp_path / "model").stat().st_size)
     trainer.clear()
     with pytest.raises(SparseCRFError, match="SC305"):
         trainer.train("")
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_a_subclass_receives_what_a_trainer_reports(verbose, capsys):
+    rows, logs, lines = [], [], []
+
+    class Reporter(Trainer):
+        def on_iteration(self, log, info):
+            rows.append(info)
+            logs.append(log)
+
+        def message(self, message):
+            lines.append(message)
+
+    trainer = Reporter(params={"c1": 0.1, "max_iterations": 30}, verbose=verbose)
+    for pair in zip(X, Y, strict=True):
+        trainer.append(*pair)
+    trainer.train("")
+    iterations = trainer.logparser.iterations
+    assert rows == (iterations if verbose else [])
+    told = "".join(logs if verbose else lines)
+    assert all(f"***** Iteration #{row['num']} *****\nloss: " in told for row in iterations)
+    assert "type: CRF1d\n" in lines and not capsys.readouterr().out
 
 
 def test_parameters_are_those_of_python_crfsuite():

@@ -26,8 +26,8 @@ class WeightSummary(NamedTuple):
     """The non-zero weights, as `pycrfsuite.Tagger.info` returns them.
 
     transitions: by (label before, label), where the label before the first label is None;
-    state_features: by (feature, label); header: counts; labels, attributes: their numbers as text;
-    bigram_features: by (feature, label before, label).
+    state_features: by (feature, label); header: size of the file in bytes, and counts; labels,
+    attributes: their numbers as text; bigram_features: by (feature, label before, label).
     """
 
     transitions: dict[tuple[str | None, str], float]
@@ -172,6 +172,7 @@ class TrainedWeights:
         transitions = {pair: weight for key, pair, weight in pairs if key == ALWAYS}
         bigrams = {(texts[key], *pair): weight for key, pair, weight in pairs if key != ALWAYS}
         header = {
+            "size": str(len(self.to_bytes())),
             "num_features": str(len(states) + len(transitions)),
             "num_labels": str(len(labels)),
             "num_attrs": str(len(self.attributes)),

@@ -53,6 +53,9 @@ _LIMITS = {"l2sgd": 1000, "ap": 100, "pa": 100, "arow": 100}
 _IDLE = ("linesearch", "type", "c", "error_sensitive", "averaging", "variance", "gamma")
 """Parameters of CRFsuite without effect, besides those of calibration; they are accepted."""
 
+_REPORTED = ("num", "loss", "active_features", "time", "item_accuracy_float")
+"""Names of the values of an `Iteration` in python-crfsuite."""
+
 
 class Trainer:
     """Trains models on sequences that are appended; see `sklearn.CRF` for what it minimises.
@@ -148,7 +151,7 @@ class Trainer:
         return found
 
     def message(self, message: str) -> None:
-        """Receive a line about training, with its line end; by default write it if `verbose`."""
+        """Receive lines about training, with their ends; by default write them if `verbose`."""
         if self.verbose:
             sys.stdout.write(message)
 
@@ -180,18 +183,18 @@ class Trainer:
         if model:
             write_model(model, weights.to_bytes())
 
+    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+        """Receive what training reports: as text, and as in `logparser`; only if `verbose`."""
+        self.message(log)
+
     def _report(self, iteration: "Iteration") -> None:
-        """Report progress to `logparser` and `message`."""
-        row = {
-            "num": iteration.number,
-            "loss": iteration.loss,
-            "active_features": iteration.n_active,
-            "time": iteration.seconds,
-        }
-        if iteration.accuracy is not None:
-            row["item_accuracy_float"] = iteration.accuracy
+        """Report progress to `logparser`, and to `on_iteration` or `message`."""
+        row = {x: value for x, value in zip(_REPORTED, iteration, strict=True) if value is not None}
         self.logparser.last_iteration = row
         self.logparser.iterations.append(row)
-        self.message(f"***** Iteration #{iteration.number} *****\n")
-        for name, value in [*row.items()][1:]:
-            self.message(f"{name}: {value:g}\n")
+        lines = [f"{name}: {value:g}\n" for name, value in [*row.items()][1:]]
+        log = f"***** Iteration #{iteration.number} *****\n" + "".join(lines)
+        if self.verbose:
+            self.on_iteration(log, row)
+        else:
+            self.message(log)

@@ -1,6 +1,5 @@
 """The scikit-learn estimator of a sparse CRF, with the interface of `sklearn_crfsuite.CRF`."""
 
-import pickle
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,8 +165,8 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
 
     @property
     def size_(self) -> int | None:
-        """Size of the pickled weights in bytes."""
-        return None if self.tagger_ is None else len(pickle.dumps(self.tagger_))
+        """Size of the file of the model in bytes."""
+        return None if self.tagger_ is None else len(self.tagger_.predictor.trained.to_bytes())
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:

@@ -73,6 +73,7 @@ def test_scripts_inspect_tagger(crf):
     assert info.transitions == crf.transition_features_
     assert [*info.labels] == tagger.labels() == crf.classes_
     assert info.header["num_attrs"] == str(crf.num_attributes_)
+    assert info.header["size"] == str(crf.size_)
     found = tagger.tag(X_TEST[0])
     shares = [tagger.marginal(label, 0) for label in tagger.labels()]
     assert sum(shares) == pytest.approx(1.0)
