@@ -187,10 +187,8 @@ class WordScores:
             (n_features, padded), size = self._shape, max(n, KEPT_TOKENS)
             features = np.empty((size, n_features), dtype=np.uint64)
             counts, context = np.empty(size, dtype=np.int64), np.zeros(size, dtype=np.int32)
-            kept = (
-                LookupSpace(features, counts, context, np.empty(padded)),
-                np.empty((size, padded)),
-            )
+            space = LookupSpace(features, counts, context, np.empty(padded))
+            kept = space, np.empty((size, padded))
             if size == KEPT_TOKENS:
                 self._workspaces.kept = kept
         return kept
@@ -249,10 +247,8 @@ def _unknown(readings: Readings, known: KeptSums) -> Ints:
 
 def _by_distance(templates: Templates) -> tuple[dict[int, list[int]], list[int]]:
     """Divide the unigram templates: templates of one word alone, by its offset, and all others."""
-    features, annotated = (
-        templates.conjunctions,
-        templates.conjunctions.columns >= templates.n_lexical,
-    )
+    features = templates.conjunctions
+    annotated = features.columns >= templates.n_lexical
     near: dict[int, list[int]] = {}
     others: list[int] = []
     for p in templates.unigram_columns.tolist():

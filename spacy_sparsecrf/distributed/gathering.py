@@ -8,14 +8,7 @@ from typing import Any, cast
 import numpy as np
 from spacy.tokens.underscore import Underscore
 
-from ..corpus.index import (
-    FeatureCounts,
-    Index,
-    build_index,
-    joined,
-    merged_features,
-    merged_rows,
-)
+from ..corpus import index
 from ..corpus.numbering import Ints, Longs
 from ..features.featurizer import Featurizer
 from ..features.word_labels import learn_word_labels
@@ -85,11 +78,11 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, checks: DataChecks) -> 
     if not len(whole):
         return EncodedExamples()
     with Task("Merging features"):
-        index, contexts = _index(pool, runs, surveys, setup.settings.learning.min_freq)
+        merged, contexts = _index(pool, runs, surveys, setup.settings.learning.min_freq)
     starts = np.append(0, np.cumsum([len(of_file) for of_file in lengths]))
     n_shards = count_leaves(int(whole.sum()), _SHARD_TOKENS)
     shard_ptr = cut_leaves(whole, n_shards)
-    plan = pool.share(EncodingPlan(labels, index, contexts, starts, shard_ptr))
+    plan = pool.share(EncodingPlan(labels, merged, contexts, starts, shard_ptr))
     n_first = 1 + int(np.searchsorted(np.cumsum(whole)[:-1], BEGINNING))
     bounds = list(pairwise(n_shards * i // n for i in range(n + 1)))
     with Task("Encoding corpus"):
@@ -98,7 +91,7 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, checks: DataChecks) -> 
     final, checks.n_missing = loaded[0][0], sum(n_missing for _, n_missing in loaded)
     if checks.n_missing == checks.n_tokens:
         return EncodedExamples(final)
-    corpus = joined(index, (), all(survey.start_label for survey in surveys))
+    corpus = index.joined(merged, (), all(survey.start_label for survey in surveys))
     return EncodedExamples(final, corpus, Partition(pool, shard_ptr, bounds))
 
 
@@ -117,7 +110,7 @@ def _learn_word_labels(pool: WorkerPool, runs: list[tuple[int, int]], features: 
 
 def _index(
     pool: WorkerPool, runs: list[tuple[int, int]], surveys: list[Survey], min_freq: int
-) -> tuple[Index, list[Ints]]:
+) -> tuple[index.Index, list[Ints]]:
     """Return the index of the whole corpus, and the contexts of the rows of each file.
 
     runs: files surveyed by each worker.
@@ -126,11 +119,13 @@ def _index(
     n_features = sum(survey.n_features for survey in surveys)
     n_ranges = 1 + n_features // _MERGED
     bounds = [2**64 * i // n_ranges for i in range(n_ranges + 1)]
-    ranges: list[FeatureCounts] = []
+    ranges: list[index.FeatureCounts] = []
     for low, high in pairwise(bounds):
         of_workers = pool.ask("features", [(*run, low, high - 1) for run in runs])
-        ranges.append(merged_features(of_workers, min_freq))
-    features = FeatureCounts(*(np.concatenate(column) for column in zip(*ranges, strict=True)))
-    whole, numbers = merged_rows([of_file for survey in surveys for of_file in survey.rows])
-    index, _, context = build_index(features, whole, min_freq)
-    return index, [context[own] for own in numbers]
+        ranges.append(index.merged_features(of_workers, min_freq))
+    features = index.FeatureCounts(
+        *(np.concatenate(column) for column in zip(*ranges, strict=True))
+    )
+    whole, numbers = index.merged_rows([of_file for survey in surveys for of_file in survey.rows])
+    merged, _, context = index.build_index(features, whole, min_freq)
+    return merged, [context[own] for own in numbers]

@@ -235,12 +235,8 @@ def settle_context_changes(
     contexts, value, score = pairs.contexts, pairs.potentials.value, slopes.score
     psi, slope = pairs.potentials.psi[m], slopes.psi[m]
     for e in range(first, last):
-        i, y, count, own = (
-            contexts.corr_previous[e],
-            contexts.corr_label[e],
-            counts[e - first],
-            sums[e - first],
-        )
+        i, y = contexts.corr_previous[e], contexts.corr_label[e]
+        count, own = counts[e - first], sums[e - first]
         changed = value[e] * (own + score[e] * count)
         if not contexts.constant[m]:
             total[i, y] += changed - psi[i, y] * (own + slope[i, y] * count)

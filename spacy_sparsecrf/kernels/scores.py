@@ -51,12 +51,8 @@ def _add_frequent(scores: Floats, frequent: Ints, table: Floats) -> None:
     last = len(frequent)
     unrolled = last - last % 4
     for j in range(0, unrolled, 4):
-        a, b, c, d = (
-            table[frequent[j]],
-            table[frequent[j + 1]],
-            table[frequent[j + 2]],
-            table[frequent[j + 3]],
-        )
+        a, b = table[frequent[j]], table[frequent[j + 1]]
+        c, d = table[frequent[j + 2]], table[frequent[j + 3]]
         for y in range(len(scores)):
             scores[y] += (a[y] + b[y]) + (c[y] + d[y])
     for j in range(unrolled, last):

@@ -28,17 +28,8 @@ _DIGEST = "digest"
 # Settings of a solver that only decide when a run ends.
 _STOPPING = {"tolerance", "tolerance_gap", "window", "inner_iterations"}
 # Errors of files that are no archives of arrays, or damaged.
-_DAMAGED = (
-    OSError,
-    ValueError,
-    EOFError,
-    KeyError,
-    AttributeError,
-    TypeError,
-    MemoryError,
-    BadZipFile,
-    zlib.error,
-)
+_DAMAGED: tuple[type[Exception], ...] = (OSError, EOFError, MemoryError, BadZipFile, zlib.error)
+_DAMAGED += (ValueError, KeyError, AttributeError, TypeError)
 
 
 def digest(*arrays: NDArray[Any]) -> str:

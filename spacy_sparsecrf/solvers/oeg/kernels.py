@@ -113,12 +113,8 @@ def _gain_of(
     sequence; in the end, `fresh` is the change of its residuals; theta: [K], moved if the gain is
     not negative. RETURNS: the gain, and log Z at the trial.
     """
-    weight, change, way, fresh = (
-        grouped.tables.sequences.weights[s],
-        moves.change,
-        moves.way,
-        moves.fresh,
-    )
+    change, way, fresh = moves.change, moves.way, moves.fresh
+    weight = grouped.tables.sequences.weights[s]
     reached = infer_chain(s, grouped, moves.trial, space, fresh)
     # Expected minus gold along the way.
     along = dot(way, fresh)
