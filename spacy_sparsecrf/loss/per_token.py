@@ -9,13 +9,14 @@ weights have the same coordinates as in the chain loss (see `chain`): `ChainLoss
 the loss of the per-position model, and coordinates keep their meaning.
 """
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 
 from ..corpus.encoded import MISSING, NO_VALUES, EncodedCorpus
 from ..corpus.numbering import Floats, Hashes, Ints
-from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
 from .lattice import Longs
@@ -29,7 +30,8 @@ def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCo
 def warn_of_pairs(corpus: EncodedCorpus) -> None:
     """Warn if a corpus has bigram features, which maximum entropy does not support."""
     if len(corpus.bigram_keys):
-        warn(Warnings.SCW340.format(n=len(corpus.bigram_keys)))
+        message = Warnings.SCW340.format(n=len(corpus.bigram_keys))
+        warnings.warn(message, SparseCRFWarning, stacklevel=3)
 
 
 def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCorpus:

@@ -17,6 +17,7 @@ texts: cluster("brown",4)[0]=0110. A name determines what is hashed, and is uniq
 
 import json
 import re
+import warnings
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.numbering import find_ascending
-from ..errors import UNSAFE, Warnings, warn
+from ..errors import UNSAFE, SparseCRFWarning, Warnings
 from ..schema import SchemaField, check
 
 ALWAYS = "always"
@@ -275,7 +276,8 @@ class Names:
             try:
                 self._keys, self._texts = _read_names(data)
             except (zlib.error, ValueError) as error:
-                warn(Warnings.SCW601.format(reason=error))
+                message = Warnings.SCW601.format(reason=error)
+                warnings.warn(message, SparseCRFWarning, stacklevel=3)
             finally:
                 self._data = b""
         return self._keys
