@@ -10,7 +10,6 @@ from spacy_sparsecrf.kernels.exp import exp_shifted, exponentiate, log
 from spacy_sparsecrf.kernels.layout import HashPlan, Tokens
 from spacy_sparsecrf.kernels.values import value_scores
 from spacy_sparsecrf.kernels.vectors import multiply_add
-from spacy_sparsecrf.solvers.bcd.kernels import order_levels
 
 from ..features.reference_features import mix
 from .kernel_functions import compiled, function
@@ -39,18 +38,6 @@ def test_exp_beyond_the_range_of_numbers(far):
         wanted = np.exp(row)
     compiled(exponentiate)(row)
     np.testing.assert_allclose(row, wanted, rtol=1e-14)
-
-
-def test_blocks_of_one_level_share_no_sequence():
-    tokens = [[0, 1], [2], [1, 3], [4], [0, 4], [5], [3]]
-    ptr = np.cumsum([0, *map(len, tokens)])
-    sequence_of, level = np.array([0, 0, 1, 1, 2, 3]), np.empty(7, np.int64)
-    function(order_levels, False)(ptr, np.concatenate(tokens), sequence_of, np.zeros(4, int), level)
-    expected: list[int] = []
-    for i, own in enumerate(tokens):
-        shared = [expected[j] for j in range(i) if {*sequence_of[own]} & {*sequence_of[tokens[j]]}]
-        expected.append(1 + max(shared, default=0))
-    assert level.tolist() == expected
 
 
 def test_a_float32_product_and_sum_are_rounded_once():
