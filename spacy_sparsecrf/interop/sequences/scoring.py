@@ -65,7 +65,8 @@ class Scorer:
 
     def __call__(self, read: Numbered) -> ScoredTokens:
         """Score the tokens of sequences."""
-        sizes, numbers = np.array(read.sizes, np.int64), np.array(read.numbers, np.int64)
+        numbers = np.fromiter(read.numbers, np.int64, len(read.numbers))
+        sizes = np.array(read.sizes, np.int64)
         places, values = np.array([*read.values], np.int64), _NO_VALUES
         if read.values:
             values = np.array([*read.values.values()], np.float32)
