@@ -48,6 +48,14 @@ class ExternalWeights(NamedTuple):
     labels: "NDArray[np.int64]"
     values: "NDArray[np.float64]"
 
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, int, int, float]]) -> "ExternalWeights":
+        """Return weights that are given as feature, label before or -1, label and value."""
+        import numpy as np
+
+        ids = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3)
+        return cls(ids[:, 0], ids[:, 1], ids[:, 2], np.array([row[3] for row in rows], np.float64))
+
 
 class CrfsuiteModel:
     """A model in CRFsuite's format, of which only what is asked for is read.

@@ -179,9 +179,7 @@ def of_crfsuite(model: CrfsuiteModel) -> TrainedModel:
     rows += [
         (n, i, y, weight) for i, row in enumerate(pairs) for y, weight in enumerate(row) if weight
     ]
-    features, previous, labels = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3).T
-    values = np.array([row[3] for row in rows], np.float64)
-    weights = ExternalWeights(features, previous, labels, values)
+    weights = ExternalWeights.of(rows)
     return TrainedModel(CRFSUITE, "chain", model.labels, "", [*attributes, ""], weights)
 
 

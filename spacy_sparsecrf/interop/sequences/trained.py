@@ -118,20 +118,14 @@ class TrainedWeights:
         if self.bigrams:
             names = ", ".join(self.bigrams[:SHOWN])
             raise SparseCRFError(Errors.SC822.format(n=len(self.bigrams), names=names))
-        states, pairs, n = self.model.unigram, self.model.bigram, len(self.labels)
-        own = np.repeat(states.keys, np.diff(states.indptr)).astype(np.int64) - ALWAYS - 1
-        previous, attributes = pairs.previous.astype(np.int64), self.attributes
-        if self.has_start and START not in attributes:
-            attributes = [*attributes, START]
-        is_start, last = previous == n, len(attributes)
-        of_pairs = np.where(is_start, attributes.index(START) if self.has_start else last, last)
-        weights = ExternalWeights(
-            np.concatenate((own, of_pairs)),
-            np.concatenate((np.full(len(own), -1), np.where(is_start, -1, previous))),
-            np.concatenate((states.labels, pairs.labels)).astype(np.int64),
-            np.concatenate((states.values, pairs.values)).astype(np.float64),
-        )
-        return write_crfsuite(self.labels, attributes, weights)
+        info, starts = self.info(), [START] * self.has_start
+        numbers = {text: i for i, text in enumerate(dict.fromkeys(self.attributes + starts))}
+        ids = {label: i for i, label in enumerate(self.labels)}
+        rows = [(numbers[x], -1, ids[y], weight) for (x, y), weight in info.state_features.items()]
+        for (before, y), weight in info.transitions.items():
+            place = (numbers[START], -1) if before is None else (len(numbers), ids[before])
+            rows.append((*place, ids[y], weight))
+        return write_crfsuite(self.labels, [*numbers], ExternalWeights.of(rows))
 
     @property
     def has_start(self) -> bool:
