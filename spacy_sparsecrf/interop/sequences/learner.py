@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...registry import crf_solvers
-from .encoding import ALWAYS, Encoded, read_corpus
+from .encoding import Encoded, read_corpus
 from .labels import accuracy, read_pairs
 from .prediction import Predictor
 from .trained import TrainedWeights
@@ -207,8 +207,7 @@ class Learner:
 
 
 def _weights(training: "Training", encoded: Encoded) -> TrainedWeights:
-    names = dict(enumerate(encoded.texts, start=ALWAYS + 1))
-    return TrainedWeights.of(training.model(), names, real=encoded.real)
+    return TrainedWeights.of(training.model(), encoded.texts, encoded.real)
 
 
 def _iterate(

@@ -1,6 +1,7 @@
 """Trained weights of attributes and of pairs of labels, and their file."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import srsly
-from numpy.typing import NDArray
 
 from ...atomic_write import write_files
 from ...errors import Errors, SparseCRFError
@@ -55,26 +55,19 @@ class TrainedWeights:
         return TrainedWeights, (self.model, self.attributes, self.real)
 
     @classmethod
-    def of(
-        cls,
-        model: CRFModel,
-        names: Mapping[int, str],
-        real: Sequence[str] = (),
-    ) -> "TrainedWeights":
-        """Return a model with other keys, renumbered to the features with weights.
+    def of(cls, model: CRFModel, texts: Sequence[str], real: Sequence[str]) -> "TrainedWeights":
+        """Return the attributes with weights, renumbered. texts: attributes by number from 1."""
+        known = np.union1d(*model.keys)
+        known = known[known != ALWAYS]
 
-        names: of features, by these keys; the key of transitions is ALWAYS; real: see the class.
-        """
-        states, pairs = model.unigram, model.bigram
-        is_named = pairs.keys != ALWAYS
-        known = np.union1d(states.keys, pairs.keys[is_named])
-        numbers = [np.searchsorted(known, table.keys) + ALWAYS + 1 for table in (states, pairs)]
-        numbers[1][~is_named] = ALWAYS
-        unigram, bigram = map(_renumbered, (states, pairs), numbers)
-        attributes = [names[key] for key in known.tolist()]
+        def numbered(table: WeightTable) -> WeightTable:
+            keys = np.where(table.keys == ALWAYS, 0, known.searchsorted(table.keys) + 1)
+            return replace(table, keys=keys.astype(np.uint64) + np.uint64(ALWAYS))
+
+        unigram, bigram = numbered(model.unigram), numbered(model.bigram)
+        attributes = [texts[key - ALWAYS - 1] for key in known.tolist()]
         kept = {*attributes}.intersection(real)
-        model = CRFModel(model.labels, model.dtype, unigram, bigram, model.kind, model.bounds)
-        return cls(model, attributes, [text for text in real if text in kept])
+        return cls(CRFModel(model.labels, model.dtype, unigram, bigram), attributes, sorted(kept))
 
     @classmethod
     def of_crfsuite(cls, source: CrfsuiteModel) -> "TrainedWeights":
@@ -188,13 +181,6 @@ class TrainedWeights:
             for (source, label), weight in weights.items():
                 yield f"  ({kind}) {source} --> {label}: {weight:f}\n"
         yield "}\n"
-
-
-def _renumbered(table: WeightTable, keys: NDArray[np.int64]) -> WeightTable:
-    """Return the table with other keys [O]."""
-    own = np.repeat(keys.astype(np.uint64), np.diff(table.indptr))
-    previous = table.previous if len(table.previous) else None
-    return WeightTable.of(own, previous, table.labels, table.values)
 
 
 def write_model(path: str | PathLike[str], data: bytes) -> None:
