@@ -111,14 +111,14 @@ class TrainedWeights:
         if self.bigrams:
             names = ", ".join(self.bigrams[:SHOWN])
             raise SparseCRFError(Errors.SC822.format(n=len(self.bigrams), names=names))
-        info, starts = self.info(), [START] * self.has_start
-        numbers = {text: i for i, text in enumerate(dict.fromkeys(self.attributes + starts))}
-        ids = {label: i for i, label in enumerate(self.labels)}
-        rows = [(numbers[x], -1, ids[y], weight) for (x, y), weight in info.state_features.items()]
-        for (before, y), weight in info.transitions.items():
-            place = (numbers[START], -1) if before is None else (len(numbers), ids[before])
-            rows.append((*place, ids[y], weight))
-        return write_crfsuite(self.labels, [*numbers], ExternalWeights.of(rows))
+        attributes = [*dict.fromkeys(self.attributes + [START] * self.has_start)]
+        n, unigram, bigram = len(attributes), self.model.unigram, self.model.bigram
+        rows = [(key - ALWAYS - 1, -1, y, float(value)) for (key, _, y), value in unigram.entries()]
+        for (_, before, y), value in bigram.entries():
+            is_start = before == len(self.labels)
+            place = (attributes.index(START), -1) if is_start else (n, before)
+            rows.append((*place, y, float(value)))
+        return write_crfsuite(self.labels, attributes, ExternalWeights.of(rows))
 
     @property
     def has_start(self) -> bool:
