@@ -116,6 +116,8 @@ def read_numbers(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 
             try:
                 if type(token) is dict:
                     _read_dict(token, vocabulary, numbers, values)
+                elif type(token) is list and {*map(type, token)} == {str}:
+                    numbers.extend(map(vocabulary.__getitem__, token))
                 else:
                     _read_features(token, vocabulary, numbers, values)
             except (TypeError, ValueError, RecursionError) as error:

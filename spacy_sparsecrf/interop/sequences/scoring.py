@@ -19,7 +19,6 @@ from .trained import TrainedWeights
 
 _score = Bound(score_numbered)
 _PAIRS = np.array([ALWAYS], np.uint64)
-_NO_VALUES = np.empty(0, np.float32)
 Floats = NDArray[np.float32]
 
 
@@ -67,9 +66,8 @@ class Scorer:
         """Score the tokens of sequences."""
         numbers = np.fromiter(read.numbers, np.int64, len(read.numbers))
         sizes = np.array(read.sizes, np.int64)
-        places, values = np.array([*read.values], np.int64), _NO_VALUES
-        if read.values:
-            values = np.array([*read.values.values()], np.float32)
+        places = np.array([*read.values], np.int64)
+        values = np.array([*read.values.values()], np.float32)
         scores = np.empty((len(sizes), self._padded))
         _score(sizes, numbers, places, values, self._blocks, self._weights, scores)
         pairs = self._pairs(sizes, numbers, places, values) if self._has_pairs else _PAIRS

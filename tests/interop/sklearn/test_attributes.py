@@ -49,6 +49,7 @@ def test_tokens_of_all_kinds_are_read_alike():
     plain = [{"w": "a", "on": True}, {"w": "b", "off": 0}, {"w": "a"}]
     assert read(*plain, {"n": 0.5})[:3] == read(*plain)
     assert read(["a", "b"], {"c": True})[:1] == read(["a", "b"])
+    assert read(["a", "b"]) == read(("a", b"b")) == read([b"a", np.str_("b")])
     # A string is a token with one attribute; repeated attributes count twice; sets are sorted.
     assert read("the", ["cat"]) == [[("the", 1.0)], [("cat", 1.0)]]
     assert read({"a:b": "c", "a": "b:c"}) == [[("a:b:c", 1.0), ("a:b:c", 1.0)]]
