@@ -6,10 +6,11 @@ is an attribute that spaCy stores with the token. Others are read in Python (see
 slower. The values "", 0 and False are missing: templates that read them give no feature.
 """
 
-import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TypeAlias
 
 from spacy.attrs import ENT_IOB, IDS, IS_SPACE, SPACY  # type: ignore[import-not-found]
@@ -62,7 +63,7 @@ def fold(text: str) -> str:
 
 def short_shape(text: str) -> str:
     """Return the shape with repeated characters collapsed: "Xx." for "Ms." and for "Messrs."."""
-    return re.sub(r"(.)\1+", r"\1", lex_attrs.word_shape(text), flags=re.DOTALL)
+    return "".join(map(itemgetter(0), groupby(lex_attrs.word_shape(text))))
 
 
 @dataclass(frozen=True)

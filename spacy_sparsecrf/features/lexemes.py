@@ -119,13 +119,13 @@ class LexemeTable:
 
     def _read(self, texts: Sequence[str]) -> Ids:
         """Return the values [R, L] of R words."""
-        values: list[int] = []
-        for text in texts:
-            for reader in self.readers:
-                if isinstance(reader, Ngrams):
-                    found = reader(text)
-                    values += map(get_string_id, found)
-                    values += [0] * (reader.width - len(found))
-                else:
-                    values.append(get_string_id(reader(text)))
-        return np.array(values, dtype=np.uint64).reshape(len(texts), self._n_columns)
+        values, first = np.zeros((len(texts), self._n_columns), np.uint64), 0
+        for reader in self.readers:
+            if isinstance(reader, Ngrams):
+                for row, found in zip(values, map(reader, texts), strict=True):
+                    row[first : first + len(found)] = [*map(get_string_id, found)]
+                first += reader.width
+            else:
+                values[:, first] = np.fromiter(map(get_string_id, map(reader, texts)), np.uint64)
+                first += 1
+        return values

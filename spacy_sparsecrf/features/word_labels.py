@@ -189,11 +189,12 @@ def learn_word_labels(parts: Sequence[WordCounts]) -> WordLabelTable:
 
 def _numbered(parts: Sequence[WordTokens]) -> tuple[list[str], Longs]:
     """Return the distinct forms of words, and the number [N] of each token's form."""
-    numbers: dict[str, int] = {}
+    numbers, of_orth = dict[str, int](), dict[int, int]()
     found = [np.zeros(0, np.int64)]
     for part in parts:
         orths, of_token = np.unique(part.orths, return_inverse=True)
-        forms = [form_of(part.strings[orth]) for orth in orths.tolist()]
-        of_orth = [numbers.setdefault(form, len(numbers)) for form in forms]
-        found.append(np.array(of_orth, dtype=np.int64)[of_token])
+        for orth in (own := orths.tolist()):
+            if orth not in of_orth:
+                of_orth[orth] = numbers.setdefault(form_of(part.strings[orth]), len(numbers))
+        found.append(np.array([*map(of_orth.__getitem__, own)], dtype=np.int64)[of_token])
     return list(numbers), np.concatenate(found)

@@ -6,6 +6,7 @@ Creating a component does not import numba; training and prediction do.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -33,6 +34,7 @@ from ..targets.spans import SpanGroups, SpanTarget
 from . import serialization as storage
 from .annotating import Expected, annotated
 from .continued import Continued, continue_training
+from .corpora import OFFERS
 from .data_checks import DataChecks
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
@@ -122,27 +124,26 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         label_ids = make_label_ids(setup, labels, self.label_data, earlier.labels)
         checks = DataChecks(is_warned=loop.augmented)
         examples, upstream = checks.watch(self.name, get_examples, nlp), [*loop.upstream.values()]
-        if upstream:
-            examples = annotated(examples, upstream)
+        examples = annotated(examples, upstream) if upstream else examples
         with within_memory(self.name), storage.renewed(setup, nlp, earlier):
             driver = driver_of(setup)
             tree = None if driver is None else driver.tree
-            own = record_of(setup), tree, nlp, shards, upstream
-            job = Job(setup, label_ids, checks, *own)
+            job = Job(setup, label_ids, checks, record_of(setup), tree, nlp, shards, upstream)
             divided = shards or self.engine.divides
-            read = self.engine.compile(job) if divided else encode_corpus(examples, job)
+            (within := copy_context()).run(OFFERS.set, loop.trains)
+            read = self.engine.compile(job) if divided else within.run(encode_corpus, examples, job)
             checks.report(setup, read.labels, get_examples)
             if checks.values and read.corpus is not None:
                 checks.warn_of_values(self.name, idle_attributes(nlp, self, checks.values))
             state = begin(job, driver, read, earlier, checkpoint)
+            state.source = get_examples if loop.trains else None
             cfg = storage.learnt_cfg(setup, read.labels, checks)
             model = earlier.init or earlier.prior
             if state.trainer is None:
                 cfg["labels"] = list(dict.fromkeys((*earlier.labels, *read.labels)))
             elif model is not None or state.stepped:
                 model = state.trainer.model()
-            labels = cfg["labels"]
-            model = self._no_model(labels) if model is None else model.with_labels(labels)
+            model = (self._no_model() if model is None else model).with_labels(cfg["labels"])
             model.first = None if driver is None else driver.first
         # Nothing below raises, so that a component keeps its state if anything above does.
         if self._state is not None and self._state.trainer is not None:
@@ -153,8 +154,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.cfg, self.model, self._cached = cfg, model, None
         self._store_strings()
 
-    def _no_model(self, labels: Sequence[str] = ()) -> CRFModel:
-        return CRFModel(labels, self.settings.learning.dtype, kind=self.settings.model)
+    def _no_model(self) -> CRFModel:
+        return CRFModel((), self.settings.learning.dtype, kind=self.settings.model)
 
     def update(
         self,
@@ -198,7 +199,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _step(self, state: TrainingState, training: "Trainer") -> None:
         """Do one iteration over the corpus, and take its model."""
         # Free the corpus, which the run has encoded, and the decoder of the last model.
-        state.restart, nothing = None, cast("Any", None)
+        state.restart, state.source, nothing = None, None, cast("Any", None)
         if self._cached is not None:
             self._cached = replace(self._cached, model=nothing, decoder=nothing)
         with progress.Task("Training"):

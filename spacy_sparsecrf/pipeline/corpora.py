@@ -1,10 +1,12 @@
 """A corpus reader that caches gold Docs and copies gold annotations to predicted Docs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from itertools import zip_longest
 from pathlib import Path
 from struct import Struct
 from typing import Any
+from weakref import WeakValueDictionary
 
 import srsly
 from spacy.errors import Errors as SpacyErrors
@@ -24,12 +26,22 @@ _NIL = b"\xc0"  # the message of nothing
 _SPAN = Struct(">QQQllll")
 
 
+class _Docs(list[Doc]):
+    """A list of Docs to which weak references are possible."""
+
+
+OFFERS = ContextVar("OFFERS", default=False)
+"""Whether readers offer their gold Docs, while they keep them, to the next reader."""
+_offered: WeakValueDictionary[tuple[Any, ...], _Docs] = WeakValueDictionary()
+
+
 @registry.readers("spacy_sparsecrf.AnnotatedCorpus.v1")
 class AnnotatedCorpus(Corpus):
     """Reads Examples from .spacy files; extends spacy.Corpus.v1 by the last three settings.
 
     Gold Docs are the same objects in all passes; predicted Docs are created in each pass, because
-    pipes write to them. With an augmenter, which may write to gold Docs, gold Docs are copied.
+    pipes write to them. With an augmenter, which may write to gold Docs, gold Docs are copied. The
+    reader that `spacy train` creates after `initialize` takes over the gold Docs read there.
 
     path: of a file, or of a directory of files.
     gold_preproc, max_length, limit, augmenter: as for spacy.Corpus.v1.
@@ -57,9 +69,9 @@ class AnnotatedCorpus(Corpus):
         self._annotations = Annotations.parse(annotations)
         self._gold_tokens, self._keep = gold_tokens, keep
         self._augmented = augmenter is not None
-        # Gold Docs in memory, their vocab, and paths, modification times and sizes of their files.
-        self._kept: list[Doc] | None = None
-        self._source: tuple[Vocab, list[tuple[Path, int, int]]] | None = None
+        # Gold Docs in memory; vocab, limit, and paths, modification times and sizes of their files.
+        self._kept: _Docs | None = None
+        self._source: tuple[Any, ...] | None = None
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Read the Examples, in the order of the files.
@@ -75,7 +87,11 @@ class AnnotatedCorpus(Corpus):
     def _make_example(self, nlp: Language, reference: Doc, gold_preproc: bool) -> Example:
         """Return an Example of a gold Doc; gold_preproc: whether it has the gold words."""
         gold = reference.copy() if self._augmented else reference
-        return super()._make_example(nlp, gold, gold_preproc or self._gold_tokens)
+        if not (gold_preproc or self._gold_tokens or gold.has_unknown_spaces):
+            return Example(nlp.make_doc(gold.text), gold)
+        # As spaCy's reader, which creates Tokens.
+        words, spaces = gold.to_array(["ORTH", "SPACY"]).T.tolist()
+        return Example(Doc(nlp.vocab, words=words, spaces=spaces), gold)
 
     def read_docbin(self, vocab: Vocab, locs: Iterable[str | Path]) -> Iterator[Doc]:
         """Yield the gold Docs of files, from the cache if it has them.
@@ -83,16 +99,19 @@ class AnnotatedCorpus(Corpus):
         Docs are cached after a complete pass only, as a streamed corpus may be read in part.
         """
         paths = [*map(Path, locs)]
-        source = vocab, [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
+        states = tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths)
+        source = vocab, self.limit, states
         if self._source != source:
-            self._kept = self._source = None
-        docs, read = list[Doc](), self._kept or _read_docs(vocab, paths, self.limit)
+            self._kept = _offered.pop(source, None) if self._keep else None
+        docs, read = _Docs(), self._kept or _read_docs(vocab, paths, self.limit)
         for doc in Task("Reading corpus", "docs", items=read):
             yield doc
             if self._keep:
                 docs.append(doc)
         if self._keep:
             self._kept, self._source = docs, source
+            if OFFERS.get():
+                _offered[source] = docs
 
 
 make_annotated_corpus = AnnotatedCorpus  # the name of the entry point

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.readings import Readings
-from ..corpus.words import MOST_BREAKS, count_lines, words_of
+from ..corpus.words import MOST_BREAKS, count_lines, texts_of, words_of
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..targets.base import Not, Target, have_same_tokens, string_ids
 from ..targets.entities import Entities
@@ -156,7 +156,7 @@ class DataChecks:
 
     def _add_trimmed(self, doc: Doc, target: SpanTarget) -> None:
         """Count the spans of a gold Doc that begin or end with blanks."""
-        words = words_of(token.text for token in doc)
+        words = words_of(texts_of(doc))
         present = target.present(doc) if len(words) < len(doc) else None
         for span in () if present is None else present.spans:
             if trimmed(span, words) != span:
@@ -165,7 +165,7 @@ class DataChecks:
 
     def _add_cuts(self, doc: Doc, gold: Gold, target: SpanTarget, sentences: bool) -> None:
         """Count the spans that continue at a blank line, or the start of a sentence, of a Doc."""
-        words = words_of(token.text for token in doc)
+        words = words_of(texts_of(doc))
         apart = zip(words[:-1].tolist(), words[1:].tolist(), strict=True)
         blanks = ((after, doc[word + 1 : after].text) for word, after in apart if after > word + 1)
         starts = {after for after, text in blanks if count_lines(text) > MOST_BREAKS}

@@ -1,7 +1,9 @@
 """A batch solver in spaCy's training loop, its settings and batches, and in a custom loop."""
 
+import gc
 import io
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from spacy.util import load_config, registry
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.pipeline.batchers import ONE_STEP, one_step_per_epoch
+from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 from spacy_sparsecrf.pipeline.spacy_loop import Loop
 
 from ..conftest import SHIPPED_CONFIG, Corpus
@@ -74,6 +77,76 @@ def test_patience_stops_on_the_development_score_and_keeps_the_best(corpus, tmp_
     best = spacy.load(tmp_path / "model-best")
     assert best.meta["performance"]["tag_acc"] == pytest.approx(accuracy(best, corpus.dev))
     assert 100 * best.meta["performance"]["tag_acc"] == pytest.approx(max(scores), abs=0.01)
+
+
+LOWER = {"augmenter": {"@augmenters": "spacy.lower_case.v1", "level": 0.5}}
+OF_SPACY = {"@readers": "spacy.Corpus.v1", "gold_preproc": False}
+READINGS = [({}, 1), ({"keep": False}, 2), ({"limit": 30}, 1), ({"max_length": 5}, 1), (LOWER, 1)]
+
+
+@pytest.fixture
+def reads(monkeypatch) -> Counter[str]:
+    """Count how often each file of Docs is read."""
+    found, read = Counter[str](), DocBin.from_disk
+
+    def from_disk(self: DocBin, path: Path) -> DocBin:
+        found[path.name] += 1
+        return read(self, path)
+
+    monkeypatch.setattr(DocBin, "from_disk", from_disk)
+    return found
+
+
+@pytest.mark.parametrize(("settings", "n"), READINGS, ids=str)
+def test_a_run_reads_each_file_once_and_learns_as_with_spacys_reader(settings, n, corpus, reads):
+    config, theirs = (config_for(corpus, patience=0, max_steps=3) for _ in range(2))
+    config["corpora"]["train"].update(settings)
+    own = {key: value for key, value in settings.items() if key != "keep"}
+    theirs["corpora"] = {
+        "train": {**OF_SPACY, "path": corpus.train_path, **own},
+        "dev": {**OF_SPACY, "path": corpus.dev_path},
+    }
+    nlp, rows = run_training(config)
+    assert reads == {"train.spacy": n, "dev.spacy": 1}
+    other, expected = run_training(theirs)
+    assert reads == {"train.spacy": n + 2, "dev.spacy": 1 + 4}
+    assert rows == expected and len(rows) == 4
+    assert get_crf(nlp).model.to_bytes() == get_crf(other).model.to_bytes()
+
+
+def reader_of(config: Any) -> Any:
+    return registry.resolve({"train": config.interpolate()["corpora"]["train"]})["train"]
+
+
+def test_docs_of_initialize_serve_one_reader_before_the_first_step(corpus, tmp_path, reads):
+    path = tmp_path / "train.spacy"
+    path.write_bytes(Path(corpus.train_path).read_bytes())
+    config = config_for(corpus)
+    config["paths"]["train"] = str(path)
+    nlp = init_nlp(config)
+    examples = list(reader_of(config)(nlp))
+    assert reads["train.spacy"] == 1 and len(examples) == len(corpus.train)
+    examples[0].reference[0].tag_ = "SPOILT"
+    assert next(reader_of(config)(nlp)).reference[0].tag_ != "SPOILT"
+    assert reads["train.spacy"] == 2
+    nlp = init_nlp(config)
+    nlp.update(examples, sgd=None)
+    gc.collect()
+    list(reader_of(config)(nlp))
+    assert reads["train.spacy"] == 4  # the first step has freed the Docs
+    nlp = init_nlp(config)
+    DocBin(docs=[Doc(nlp.vocab, words=["A", "new", "file"])]).to_disk(path)
+    assert [example.text for example in reader_of(config)(nlp)] == ["A new file "]
+
+
+def test_readers_in_a_loop_of_ones_own_share_no_docs(corpus, reads):
+    nlp = blank_with(lang="en")
+    own, other = (make_annotated_corpus(corpus.train_path) for _ in range(2))
+    nlp.initialize(lambda: own(nlp))
+    for example in own(nlp):
+        example.reference[0].tag_ = "SPOILT"
+    assert not any(example.reference[0].tag_ == "SPOILT" for example in other(nlp))
+    assert reads["train.spacy"] == 2
 
 
 def test_accumulating_gradients_makes_one_step_an_update(corpus):
@@ -262,9 +335,8 @@ def test_a_loop_with_others_or_of_ones_own_is_not_told(config):
 def test_an_epoch_is_one_batch(config):
     config["training"].update(batcher={"@batchers": ONE_STEP}, eval_frequency=1, patience=5)
     nlp = init_nlp(config)
-    read = registry.resolve({"train": config.interpolate()["corpora"]["train"]})["train"]
     pipe, losses, sizes = nlp.get_pipe("sparse_crf"), [], []
-    for _, batch in create_train_batches(nlp, read, one_step_per_epoch, 3):
+    for _, batch in create_train_batches(nlp, reader_of(config), one_step_per_epoch, 3):
         sizes.append(len(batch))
         losses.append(pipe.update(batch)["sparse_crf"])
         pipe.finish_update(None)
