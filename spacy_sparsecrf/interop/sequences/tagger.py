@@ -91,10 +91,7 @@ class Tagger:
     @property
     def _current(self) -> "PlainChain | Posterior":
         """The sequence that was set; at first one without tokens."""
-        if self._chain is None:
-            self.set(())
-        assert self._chain is not None
-        return self._chain
+        return self.predictor.chain(()) if self._chain is None else self._chain
 
     def set(self, xseq: Iterable[Any]) -> None:
         """Set the sequence for the other methods, and read its features."""
