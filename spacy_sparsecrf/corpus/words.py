@@ -4,7 +4,6 @@ Tokens of white space, or of characters without width, are blanks: no part of a 
 texts with other blanks have the same features, labels and probabilities.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ MOST_BREAKS = 2  # line breaks that are counted; no span crosses so many
 _RANGES = (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x2064), (0x2066, 0x206F)
 UNSEEN = dict.fromkeys([0xAD, 0xFEFF, *(i for low, high in _RANGES for i in range(low, high + 1))])
 """Characters that readers do not see: soft hyphens, joiners, directions; for `str.translate`."""
-_IN_BLANKS = re.compile(rf"[\s{''.join(map(chr, UNSEEN))}]")
 
 
 def count_lines(blanks: str) -> int:
@@ -31,7 +29,8 @@ def texts_of(doc: Any) -> list[str]:
 
 def words_of(texts: Sequence[str]) -> NDArray[np.int64]:
     """Return the positions of the tokens that are words: [N]. texts: of all tokens."""
-    if all(texts) and not _IN_BLANKS.search("".join(texts)):
+    # Of the characters of blanks, only the space is printable.
+    if all(texts) and (joined := "".join(texts)).isprintable() and " " not in joined:
         return np.arange(len(texts))
     return np.flatnonzero([bool(text.translate(UNSEEN).strip()) for text in texts])
 

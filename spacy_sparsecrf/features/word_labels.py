@@ -7,8 +7,7 @@ folds of the corpus, so that its own label does not leak into its features.
 
 import re
 from collections.abc import Sequence
-from itertools import groupby
-from operator import itemgetter
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +38,7 @@ class WordLabelReader(ClassReader):
 
     def __call__(self, word: str) -> str:
         """Return the labels of a word."""
-        return super().__call__(form_of(word))
+        return super().__call__(form_of(word)) if len(self._values) > 1 else ""
 
 
 class WordTokens(NamedTuple):
@@ -174,16 +173,14 @@ def learn_word_labels(parts: Sequence[WordCounts]) -> WordLabelTable:
     totals = np.add.reduceat(left, firsts) if len(cells) else left
     totals = totals[np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(cells)))]
     fold, kept = np.nonzero(((left > 0) & (left >= SHARE * totals)).T)
-    ranked = zip(word[kept].tolist(), fold.tolist(), label[kept].tolist(), strict=True)
-    found = {
-        place: "/".join(names[own] for *_, own in group)
-        for place, group in groupby(ranked, key=itemgetter(0, 1))
-    }
-    texts = ["", *sorted({*found.values()})]
+    word, own = word[kept], label[kept].tolist()
+    begins = np.flatnonzero(np.diff(fold * len(forms) + word, prepend=-1))
+    sets = [tuple(own[i:j]) for i, j in pairwise([*begins.tolist(), len(own)])]
+    named = {each: "/".join(names[i] for i in each) for each in {*sets}}
+    texts = ["", *sorted({*named.values()})]
     position = {text: i for i, text in enumerate(texts)}
     read = np.zeros((len(forms), FOLDS + 1), np.int32)
-    for place, text in found.items():
-        read[place] = position[text]
+    read[word[begins], fold[begins]] = [position[named[each]] for each in sets]
     return WordLabelTable({form: i for i, form in enumerate(forms)}, texts, read)
 
 
