@@ -14,19 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from confection import Config
+from spacy import util
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import create_evaluation_callback
-from spacy.util import (
-    dot_to_object,
-    get_sourced_components,
-    load_model_from_config,
-    registry,
-    resolve_dot_names,
-    set_dot_to_object,
-)
 
 from ..errors import Errors, SparseCRFError, refused_option
 from ..features.word_labels import RUNS
@@ -88,11 +81,11 @@ class EncodedPipeline:
         # Releases this run's arrays; each trial allocates its own.
         self._restart = self._pipe.end_training()
         resolved = self._nlp.config.interpolate()
-        training = registry.resolve(resolved["training"], schema=ConfigSchemaTraining)
+        training = util.registry.resolve(resolved["training"], schema=ConfigSchemaTraining)
         self._max_steps: int = training["max_steps"]
         weights: dict[str, float | None] = training["score_weights"]
         self._weights = {key: value for key, value in weights.items() if value is not None}
-        [dev] = resolve_dot_names(resolved, [training["dev_corpus"]])
+        [dev] = util.resolve_dot_names(resolved, [training["dev_corpus"]])
         self._dev: Callable[[Language], Iterable[Example]] = dev
 
     def train(self, l1: float, l2: float, init: "CRFModel | None", on_step: OnStep) -> "CRFModel":
@@ -137,7 +130,7 @@ class TunableConfig:
     """
 
     def __init__(self, config: Config, folds: int, seed: int) -> None:
-        nlp = load_model_from_config(config, auto_fill=True)
+        nlp = util.load_model_from_config(config, auto_fill=True)
         self.name = name_of_crf(nlp, config)
         for key in ("train_corpus", "dev_corpus")[: 1 if folds else 2]:
             if not has_path(block_of(nlp, key)):
@@ -188,14 +181,14 @@ class TunableConfig:
             if not self._folds:
                 continue
             train, dev = (config["training"][f"{key}_corpus"] for key in ("train", "dev"))
-            own = {"@readers": _FOLD, "corpus": dot_to_object(config, train), "fold": fold}
+            own = {"@readers": _FOLD, "corpus": util.dot_to_object(config, train), "fold": fold}
             own |= {"folds": self._folds, "seed": self._seed}
             for key, held_out in (train, False), (dev, True):
-                set_dot_to_object(config, key, own | {"held_out": held_out})
+                util.set_dot_to_object(config, key, own | {"held_out": held_out})
         return [EncodedPipeline(config, self.name) for config in configs]
 
 
-@registry.readers(_FOLD)  # type: ignore[untyped-decorator]
+@util.registry.readers(_FOLD)  # type: ignore[untyped-decorator]
 def make_fold(
     corpus: Callable[[Language], Iterable[Example]],
     folds: int,
@@ -232,7 +225,7 @@ def name_of_crf(nlp: Language, config: Config) -> str:
     RAISES: SparseCRFError unless there is exactly one, with a solver that finds the minimiser for
         an L1 penalty, and nothing else to train.
     """
-    learning = learners(nlp, get_sourced_components(config))
+    learning = learners(nlp, util.get_sourced_components(config))
     name, crf = next(iter(learning.items()), ("", None))
     if len(learning) != 1 or not isinstance(crf, SparseCRFPipe):
         found = ", ".join(learning) or "none"

@@ -10,24 +10,16 @@ from functools import cached_property
 import numpy as np
 
 from ..corpus.numbering import Floats, Ints
+from ..kernels import log_space
 from ..kernels.layout import Scored
-from ..kernels.log_space import (
-    Backward,
-    Forward,
-    Runs,
-    exponentiate_pairs,
-    run_both,
-    run_forward,
-    score_paths,
-    score_spans,
-)
+from ..kernels.log_space import Backward, Forward, Runs
 from ..kernels.numba_support import Bound
 from ..kernels.viterbi import find_paths, viterbi
 from .chains import Chains, PairScores, SpanEvents
 
 # The arrays of chains have the same types in each call.
-_forward, _both = Bound(run_forward), Bound(run_both)
-_score, _viterbi = Bound(score_paths), Bound(viterbi)
+_forward, _both = Bound(log_space.run_forward), Bound(log_space.run_both)
+_score, _viterbi = Bound(log_space.score_paths), Bound(viterbi)
 
 
 def run(chains: Chains, backward: Backward | None = None) -> Forward:
@@ -35,7 +27,7 @@ def run(chains: Chains, backward: Backward | None = None) -> Forward:
     (n, padded), pairs = chains.scores.shape, chains.pairs
     if pairs.exponentials is None:
         psi, shift = np.empty_like(pairs.ready), np.empty(len(pairs.ready))
-        exponentiate_pairs(chains.n_labels, pairs.ready, psi, shift)
+        log_space.exponentiate_pairs(chains.n_labels, pairs.ready, psi, shift)
         pairs.exponentials = psi, shift
     own = np.empty((n, padded)), np.empty(n), np.empty(len(chains.offsets) - 1)
     forward, space = Forward(*pairs.exponentials, *own), np.empty((3, padded))
@@ -142,5 +134,5 @@ def span_probabilities(chains: Chains, spans: SpanEvents) -> Floats:
     bounded = spans.after is not None
     after = np.empty((0, chains.n_labels), bool) if spans.after is None else spans.after
     runs = Runs(spans.starts, spans.run_ptr, spans.runs, bounded, after)
-    score_spans(chains.scored, sequence, forward, backward, runs, found)
+    log_space.score_spans(chains.scored, sequence, forward, backward, runs, found)
     return np.exp(found)

@@ -15,18 +15,9 @@ from numpy.typing import NDArray
 from ..corpus.encoded import Observations
 from ..corpus.numbering import Floats, Ints, Longs, find_keys, grown
 from ..corpus.readings import Readings, Templates
+from ..kernels import model_lookup
 from ..kernels.layout import SharedPairs, Tokens, Values, search_all
-from ..kernels.model_lookup import (
-    KeptSums,
-    LookupSpace,
-    RowTable,
-    WordGroups,
-    add_rows,
-    build_rows,
-    find_entries,
-    score_words,
-    sum_groups,
-)
+from ..kernels.model_lookup import KeptSums, LookupSpace, RowTable, WordGroups
 from ..kernels.numba_support import bind
 from ..kernels.values import value_scores
 from ..model.model import WeightTable
@@ -51,7 +42,7 @@ class ModelRows:
         own = table.labels.astype(np.int32)
         if len(table.previous):
             own += table.previous.astype(np.int32) * padded
-        found = build_rows(table.keys, table.indptr)
+        found = model_lookup.build_rows(table.keys, table.indptr)
         self.arrays = RowTable(*found, own, table.values.astype(np.float64))
 
     def find(self, hashes: NDArray[np.uint64]) -> Entries:
@@ -60,13 +51,13 @@ class ModelRows:
         hashes: [N, P] uint64, 0 = no feature.
         """
         found = np.empty(hashes.shape, dtype=np.uint64)
-        find_entries(hashes, self.arrays, found)
+        model_lookup.find_entries(hashes, self.arrays, found)
         return found
 
     def score(self, found: Entries, width: int) -> Floats:
         """Sum the weights of features by position: [N, width]. found: [N, P], of `find`."""
         scores = np.empty((len(found), width))
-        add_rows(found, self.arrays, scores)
+        model_lookup.add_rows(found, self.arrays, scores)
         return scores
 
 
@@ -175,7 +166,7 @@ class WordScores:
         tokens = Tokens(readings.offsets, readings.words, readings.lexical, readings.annotations)
         rest = *self._model, pairs, space, scores, labels
         if self._code is None:
-            self._code = bind(score_words, tokens, known, *rest)
+            self._code = bind(model_lookup.score_words, tokens, known, *rest)
         same = lexicon is readings.lexicon and len(known.rows) >= len(readings.lexical)
         if not same or not self._code(tokens, known, *rest):
             self._code(tokens, self._admit(readings), *rest)
@@ -218,7 +209,7 @@ class WordScores:
             found = np.zeros((len(new), known.rows.shape[1]), dtype=np.int32)
             space, _ = self._space(len(new))
             arguments = words, *self._model, space, n_rows, found, known.sums
-            self._sum = self._sum or bind(sum_groups, *arguments)
+            self._sum = self._sum or bind(model_lookup.sum_groups, *arguments)
             n_rows = self._sum(*arguments)
             self._kept = readings.lexicon, known, n_rows
             # Last, so that other threads, also after an interruption, find complete rows or none.

@@ -167,6 +167,9 @@ predictions of a first-stage model."""
 VALUE = "value"
 """A real-valued feature, `value(_.name)`; so is each dimension of `vector` without bins."""
 
+SEVERAL = frozenset([CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR, WORD_LABELS, *STACKED])
+"""Attributes that do not have one text per token."""
+
 NUMBERS = frozenset([SPACY, IS_SPACE, ENT_IOB])
 """Annotations with numeric values; the values of other annotations are ids of strings."""
 

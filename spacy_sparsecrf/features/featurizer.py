@@ -18,6 +18,7 @@ from ..corpus.readings import Readings, kept_of
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.names import ALWAYS
 from ..registry import crf_features
+from . import tokens
 from .attributes import CLUSTER, OF_WORDS, PHRASE, VECTOR, WORD, WORD_LABELS, seen
 from .class_sources import check_sources, read_classes
 from .classes import ClassReader, WordClasses
@@ -27,17 +28,7 @@ from .phrase_sources import Tokenize, check_phrases, read_phrases, undoubled
 from .phrases import PhraseList, marks_of, restored, saved
 from .plan import TemplatePlan, make_plan
 from .templates import Conjunction, Template, parse_templates, without_sets
-from .tokens import (
-    JOINED,
-    TokenReader,
-    check_mode,
-    joined,
-    read_annotations,
-    read_values,
-    sequences_of,
-    token_reader,
-    vector_width,
-)
+from .tokens import JOINED, TokenReader
 from .word_labels import WordLabelReader
 
 if TYPE_CHECKING:
@@ -123,7 +114,7 @@ class PlanFeaturizer:
         RAISES: SparseCRFError for another value of `sequences`, and for words and annotations that
             cannot be read.
         """
-        check_mode(sequences)
+        tokens.check_mode(sequences)
         return [self._read(run, sequences) for run in by_vocab(docs)]
 
     def observe(self, readings: Sequence[Readings]) -> Observations:
@@ -168,12 +159,12 @@ class PlanFeaturizer:
         """Read Docs of one vocab, with at least one token; see `readings`."""
         vocab = docs[0].vocab
         table, plan = self.words(vocab, docs), self.plan
-        values = read_annotations(docs, plan.annotations)
+        values = tokens.read_annotations(docs, plan.annotations)
         rows, lexical, kinds, lexicon = table.find(values, vocab.strings)
-        tokens = values, rows, kinds
-        offsets, division = sequences_of(docs, (sequences == "sents", *plan.filled), tokens)
+        words = values, rows, kinds
+        offsets, division = tokens.sequences_of(docs, (sequences == "sents", *plan.filled), words)
         if sequences == JOINED:
-            offsets = joined(offsets, division.ends)
+            offsets = tokens.joined(offsets, division.ends)
         kept = division.kept
         if kept is not None:
             rows, values = rows[: len(kept)], values[: len(kept)]
@@ -183,7 +174,7 @@ class PlanFeaturizer:
             values = np.concatenate([values, *read], axis=1)
         reals = NO_VALUES
         if plan.values:
-            reals = read_values(plan.values, docs, (offsets, kept), plan.vector_width)
+            reals = tokens.read_values(plan.values, docs, (offsets, kept), plan.vector_width)
         given = plan.first_templates
         return Readings(given, offsets, rows, lexical, values, lexicon, reals, division)
 
@@ -205,7 +196,7 @@ class PlanFeaturizer:
 
     def _token_reader(self, read: Read) -> TokenReader:
         """Return the reader of an attribute that is read in Python."""
-        return token_reader(read)
+        return tokens.token_reader(read)
 
 
 @crf_features("spacy_sparsecrf.Templates.v1")
@@ -419,7 +410,7 @@ class Featurizer(PlanFeaturizer):
 
     def _prepare(self, lang: str, docs: Sequence[Doc]) -> None:
         if any(read.name == VECTOR for read in self.plan.first) and not self.plan.vector_width:
-            self._lay_out(vector_width(docs))
+            self._lay_out(tokens.vector_width(docs))
         if self._classes is None:
             self._classes = self._read_classes(lang)
         if self._lists is None:
@@ -434,7 +425,7 @@ class Featurizer(PlanFeaturizer):
         return ClassReader(self._classes[read.argument], read.length)
 
     def _token_reader(self, read: Read) -> TokenReader:
-        return token_reader(read, self._lists, self.phrase_attr, self.plan.vector_width)
+        return tokens.token_reader(read, self._lists, self.phrase_attr, self.plan.vector_width)
 
 
 def by_vocab(docs: Sequence[Doc]) -> list[Sequence[Doc]]:

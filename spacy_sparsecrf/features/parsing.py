@@ -21,19 +21,8 @@ from typing import NamedTuple, NoReturn
 
 from ..errors import Errors, MissingExtraError, SparseCRFError
 from ..schema import HALF
-from .attributes import (
-    AFFIX,
-    CLUSTER,
-    EXPRESSION,
-    EXTENSION,
-    NAMES,
-    NGRAMS,
-    PHRASE,
-    SPAN,
-    VALUE,
-    VECTOR,
-)
-from .attributes import LONGEST_NGRAM as LONGEST
+from . import attributes
+from .attributes import AFFIX, CLUSTER, EXPRESSION, EXTENSION, NGRAMS, PHRASE, SPAN, VALUE, VECTOR
 from .expressions import find_fault
 
 _TEXT = re.compile(r'"(?:\\.|[^"\\])*"' + r"|'(?:\\.|[^'\\])*'", re.DOTALL)
@@ -149,8 +138,8 @@ def parse_read(cursor: Cursor) -> Read:
     """Parse an attribute with its arguments, or fail."""
     start = cursor.at
     name = cursor.take(_WORD)
-    if name not in NAMES:
-        cursor.fail(f"an attribute, one of {', '.join(NAMES)}", at=start)
+    if name not in attributes.NAMES:
+        cursor.fail(f"an attribute, one of {', '.join(attributes.NAMES)}", at=start)
     return _parse_arguments(cursor, name)
 
 
@@ -197,9 +186,9 @@ def _parse_extension(cursor: Cursor) -> str:
 def _parse_ngrams(cursor: Cursor) -> Read:
     """Parse `"(" low "," high [ "," text ] ")"`."""
     cursor.expect("(", f" and two lengths, as in {NGRAMS}(2,4)")
-    low = cursor.take_integer(1, "a length", LONGEST)
+    low = cursor.take_integer(1, "a length", attributes.LONGEST_NGRAM)
     cursor.expect(",", f" and the length of the longest n-grams, as in {NGRAMS}(2,4)")
-    high = cursor.take_integer(low, "the length of the longest n-grams", LONGEST)
+    high = cursor.take_integer(low, "the length of the longest n-grams", attributes.LONGEST_NGRAM)
     marks = ""
     if cursor.take_char(","):
         start = cursor.at

@@ -12,21 +12,8 @@ from spacy.vocab import Vocab
 from ..cli.files import BOM
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..pipeline.data_checks import LANG
-from .attributes import (
-    ARGUMENTS,
-    DOCSTART,
-    ENTITIES,
-    IGNORED,
-    SPACE,
-    UNSET,
-    WORDS,
-    custom_name,
-    is_header,
-    of_spans,
-    register,
-    span_key,
-    why_not,
-)
+from . import attributes
+from .attributes import ARGUMENTS, DOCSTART, ENTITIES, IGNORED, SPACE, UNSET, WORDS
 from .columns import TAB, Sentence, Source
 from .records import DOCUMENT
 from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
@@ -52,7 +39,7 @@ def read_docs(
     other spans.
     RAISES: SparseCRFError with the file and line of an invalid value, and if there are no tokens.
     """
-    register(source.columns)
+    attributes.register(source.columns)
     is_empty = True
     for document, sentences in of_docs(source, n_sentences):
         is_empty = False
@@ -93,7 +80,7 @@ def _doc_of(
     columns, rows = source.columns, [row for rows in sentences for row in rows]
     for row in rows:
         for column, value in zip(columns, row.values, strict=True):
-            if reason := why_not(column, value):
+            if reason := attributes.why_not(column, value):
                 where = {"path": source.path, "line": row.line, "value": value}
                 raise SparseCRFError(Errors.SC616.format(**where, column=column, reason=reason))
     values = {name: [row.values[i] for row in rows] for i, name in enumerate(columns)}
@@ -112,9 +99,9 @@ def _doc_of(
             labels = values[name]
             missing = [doc[i : i + 1] for i, label in enumerate(labels) if label in MISSING]
             doc.set_ents(_spans(doc, name, source, scheme, sentences), missing=missing)
-        elif key := span_key(name):
+        elif key := attributes.span_key(name):
             doc.spans[key] = _spans(doc, name, source, scheme, sentences)
-        elif custom := custom_name(name):
+        elif custom := attributes.custom_name(name):
             for token, value in zip(doc, values[name], strict=True):
                 if value != source.unset:
                     token._.set(custom, value)
@@ -173,7 +160,7 @@ def write_docs(
     a line end, has a blank at an end, is a word -DOCSTART-, makes the first line a header, or is
     blank as all others of its token), and for overlapping spans.
     """
-    register(columns)
+    attributes.register(columns)
     is_first = True
     for number, doc in enumerate(docs, start=1):
         writer = DocWriter(doc, number, path, scheme, separator)
@@ -183,7 +170,7 @@ def write_docs(
             rows = [*zip(*by_column, strict=True)]
             if not rows:
                 continue
-            if is_first and is_header(rows[0], bool(of_spans(columns))):
+            if is_first and attributes.is_header(rows[0], bool(attributes.of_spans(columns))):
                 reason = "names columns, as do all values of this line: a header is left out"
                 raise writer.error(sentence.start, columns[0], rows[0][0], reason)
             blank = next((row for row in rows if not "".join(row).strip(" ")), None)
@@ -223,9 +210,9 @@ class DocWriter(NamedTuple):
             # A token may have an unknown entity label, which differs from no entity.
             known = [token.ent_iob != 0 for token in tokens]
             return [text if k else UNSET for text, k in zip(labels, known, strict=True)]
-        if key := span_key(column):
+        if key := attributes.span_key(column):
             return self._labels(tokens, column, self.doc.spans.get(key, []))
-        if name := custom_name(column):
+        if name := attributes.custom_name(column):
             values = [token._.get(name) for token in tokens]
             return [UNSET if value is None else str(value) for value in values]
         if column == SPACE:

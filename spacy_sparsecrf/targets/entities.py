@@ -12,17 +12,8 @@ from ..corpus.numbering import Mask
 from ..corpus.words import texts_of, words_of
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import (
-    Docs,
-    Ids,
-    Labels,
-    Scores,
-    add_extension,
-    ends_of,
-    have_same_tokens,
-    joined,
-    string_ids,
-)
+from . import base
+from .base import Docs, Ids, Labels, Scores
 from .scheme import OUTSIDE, check_found, span_kernels, types_of
 from .spans import Present, SpanTarget, trimmed
 
@@ -50,7 +41,7 @@ class Entities(SpanTarget):
         RAISES: SparseCRFError that names the Doc if its entities are damaged.
         """
         try:
-            if have_same_tokens(example):
+            if base.have_same_tokens(example):
                 doc = example.reference
                 is_out = (doc.to_array("ENT_IOB") == OUT).tolist()
                 spans = [(entity.start, entity.end, entity.label_) for entity in doc.ents]
@@ -76,7 +67,7 @@ class Entities(SpanTarget):
         own = example.reference.to_array("ENT_IOB")
         if not own.any() or own.all():
             return None
-        aligned = own if have_same_tokens(example) else example.get_aligned("ENT_IOB")
+        aligned = own if base.have_same_tokens(example) else example.get_aligned("ENT_IOB")
         return np.array([value == UNKNOWN for value in aligned], np.bool_)
 
     def present(self, doc: Doc) -> Present | None:
@@ -102,19 +93,19 @@ class Entities(SpanTarget):
         if not len(docs):
             return
         names, of = types_of(tuple(labels))
-        ends, given, n = ends_of(docs), np.ascontiguousarray(joined(label_ids), np.int32), 0
+        ends, given = base.ends_of(docs), np.ascontiguousarray(base.joined(label_ids), np.int32)
         values = np.zeros((ends[-1], len(_COLUMNS)), np.uint64)
-        spans = np.empty((4, len(given)), np.int64)
+        spans, n = np.empty((4, len(given)), np.int64), 0
         marked = (self.types or not overwrite) and [x for x in docs if x.has_annotation(ENT_IOB)]
         if marked:
             arrays = [doc.to_array(_COLUMNS).reshape(-1, len(_COLUMNS)) for doc in docs]
             values = np.concatenate(arrays)
             is_kept = (values[:, 0] == BEGIN) | (values[:, 0] == INSIDE)
             if overwrite:  # only blocked tokens and entities of the learnt types
-                is_kept &= ~np.isin(values[:, 1], [0, *string_ids((*sorted(self.types),))])
+                is_kept &= ~np.isin(values[:, 1], [0, *base.string_ids((*sorted(self.types),))])
             values[~is_kept] = OUT, 0, 0, 0
         if len(given) or len(values):
-            arguments = given, ends, of, string_ids(names), bool(marked), values, spans
+            arguments = given, ends, of, base.string_ids(names), bool(marked), values, spans
             n = check_found(span_kernels()[1](*arguments), len(labels))
         used, vocab, last = {*spans[2, :n].tolist()}, None, 0
         for doc in docs:
@@ -131,7 +122,7 @@ class Entities(SpanTarget):
 
     def _write_scores(self, docs: Docs, known: Mapping[int, float]) -> None:
         """Write the scores of entities by first token, and 1 for kept ones of the learnt types."""
-        add_extension(Span, SCORE)
+        base.add_extension(Span, SCORE)
         first = 0
         for doc in docs:
             for entity in doc.ents:

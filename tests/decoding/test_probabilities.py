@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.decoding import decoder as decoding
-from spacy_sparsecrf.decoding import probabilities
 from spacy_sparsecrf.decoding.chains import SpanEvents
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.probabilities import Posterior
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.kernels import log_space
 
 from .decoding_reference import KINDS, make_case, n_illegal, random_mask, random_permitted
 
@@ -186,8 +186,8 @@ def test_what_is_hopeless_early_may_win_late():
 
 def test_label_pairs_shared_by_all_tokens_are_exponentiated_once(monkeypatch):
     case, calls = make_case(19, "maxent", [4, 0, 2], n_labels=3), []
-    decoder, run = Decoder(case.model), probabilities.exponentiate_pairs
-    monkeypatch.setattr(probabilities, "exponentiate_pairs", lambda *own: calls.append(run(*own)))
+    decoder, run = Decoder(case.model), log_space.exponentiate_pairs
+    monkeypatch.setattr(log_space, "exponentiate_pairs", lambda *own: calls.append(run(*own)))
     alone = [decoder.marginals(case.observations.sequences(s, s + 1)) for s in range(3)]
     np.testing.assert_array_equal(np.concatenate(alone), decoder.marginals(case.observations))
     assert len(calls) == 1

@@ -10,18 +10,7 @@ import numpy as np
 from ...corpus.numbering import Hashes
 from ...corpus.readings import Templates
 from ...errors import Errors, SparseCRFError
-from ...features.attributes import (
-    ANNOTATION,
-    CLUSTER,
-    NGRAMS,
-    PHRASE,
-    STACKED,
-    TOKEN,
-    VALUE,
-    VECTOR,
-    WORD_LABELS,
-    Value,
-)
+from ...features.attributes import ANNOTATION, SEVERAL, TOKEN, Value
 from ...features.parsing import Read
 from ...features.plan import TemplatePlan, annotations_of, by_kind, conjoin, seed_of
 from ...features.templates import parse_template
@@ -30,9 +19,6 @@ from .macros import ColumnView, Dialect, Macro, Pattern
 
 See: TypeAlias = Callable[[str], str]
 Column: TypeAlias = tuple[Read, ColumnView]
-
-# Attributes that do not have one text per token.
-_SEVERAL = {CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR, WORD_LABELS, *STACKED}
 
 
 def parse_columns(columns: Sequence[str]) -> tuple[Read, ...]:
@@ -51,7 +37,7 @@ def _parse_column(number: int, column: str) -> Read:
         reason = "" if len(attributes) == 1 else "it has an offset."
     except SparseCRFError as error:
         attributes, reason = (), str(error)
-    if not reason and attributes[0].name in _SEVERAL:
+    if not reason and attributes[0].name in SEVERAL:
         reason = "it is not one text."
     if reason:
         raise SparseCRFError(Errors.SC158.format(number=number, column=column, reason=reason))
