@@ -212,17 +212,10 @@ class _Comparison:
         wrong = [t for t in range(start, end) if gold[t] and gold[t] != predicted[t]]
         rivals = {t: gold[t] if gold[t] in self._pipe.label_data else None for t in wrong}
         texts = tuple(token.text for token in doc)
+        words = texts[max(0, start - N_AROUND) : start], texts[start:end], texts[end:][:N_AROUND]
         gold_span, predicted_span = (self._labelled(doc, span) for span in found.pair)
-        return Mistake(
-            found.doc,
-            texts[max(0, start - N_AROUND) : start],
-            texts[start:end],
-            texts[end : end + N_AROUND],
-            gold_span,
-            predicted_span,
-            found.pair.fault,
-            self._pipe.explain_tokens(doc, rivals, forced=True),
-        )
+        explained = self._pipe.explain_tokens(doc, rivals, forced=True)
+        return Mistake(found.doc, *words, gold_span, predicted_span, found.pair.fault, explained)
 
     def _labelled(self, doc: Doc, span: Span | None) -> LabelledSpan | None:
         """Return a span with its probability; 0 if the component does not have its label."""

@@ -288,6 +288,5 @@ def _follow(
 def choose(trials: Sequence[Trial], within: float = 0.0) -> Trial:
     """Choose the smallest model whose score is at most `within` below the best."""
     floor = max(trial.score for trial in trials) - within
-    return min(
-        (trial for trial in trials if trial.score >= floor), key=lambda t: (t.size, -t.score)
-    )
+    best = [trial for trial in trials if trial.score >= floor]
+    return min(best, key=lambda trial: (trial.size, -trial.score))

@@ -155,13 +155,8 @@ def pack(lists: Mapping[str, WordClasses]) -> bytes:
     """Serialise word classes: a line of JSON, then the arrays that it describes, in that order."""
     heads, arrays = {}, []
     for name, own in sorted(lists.items()):
-        heads[name] = {
-            "n_words": len(own),
-            "n_lower": own.n_lower,
-            "are_paths": own.are_paths,
-            "code_bytes": own.codes.dtype.itemsize,
-            "classes": own.classes,
-        }
+        values = len(own), own.n_lower, own.are_paths, own.codes.dtype.itemsize, own.classes
+        heads[name] = dict(zip(_HEAD, values, strict=True))
         little = own.codes.dtype.newbyteorder("<")
         arrays += [own.hashes.astype("<u8").tobytes(), own.codes.astype(little).tobytes()]
     head = json.dumps({"format": _FORMAT, "lists": heads}, ensure_ascii=True)

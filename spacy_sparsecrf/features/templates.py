@@ -44,22 +44,12 @@ class PlacedAttribute:
     """An attribute of a token at an offset.
 
     offset: in tokens, from the current token; if absolute, the place of the token.
-    name: of the attribute, in `attributes.NAMES`.
-    length, argument, longest: as in `Read`.
     absolute: whether the offset is a place in the sequence, 1 for the first token, -1 the last.
     """
 
     offset: int
-    name: str
-    length: int = 0
-    argument: str = ""
-    longest: int = 0
+    read: Read
     absolute: bool = False
-
-    @property
-    def read(self) -> Read:
-        """The attribute, without the offset of the token."""
-        return Read(self.name, self.length, self.argument, self.longest)
 
     def __str__(self) -> str:
         return f"{self.read}[{'@' * self.absolute}{self.offset}]"
@@ -206,7 +196,7 @@ def parse_family(text: str, number: int) -> tuple[Template, ...]:
     if not cursor.is_at_end():
         cursor.fail("'+', '++', '-' or the end of the template")
     attributes = (
-        tuple(PlacedAttribute(i, *read) for i in window) for window in windows(length, variant)
+        tuple(PlacedAttribute(i, read) for i in window) for window in windows(length, variant)
     )
     return tuple(Template(kind, of_window, number) for of_window in attributes)
 
@@ -250,7 +240,7 @@ def _parse_attribute(cursor: Cursor, others: Sequence[PlacedAttribute]) -> Place
     if absolute and offset == 0:
         cursor.fail("a place, 1 for the first token or -1 for the last", at=at)
     cursor.expect("]")
-    attribute = PlacedAttribute(offset, *read, absolute)
+    attribute = PlacedAttribute(offset, read, absolute)
     if attribute in others:
         cursor.fail(f"an attribute other than {attribute}, which stands before", at=start)
     return attribute

@@ -78,9 +78,9 @@ def _name_of(key: str, value: str | None, names: Mapping[str, str]) -> str | Non
         return None  # the common case, without parsing
     template = _template(called)
     if template is not None:
-        if len(template.attributes) != 1 or template.attributes[0].name in _LEARNT:
+        if len(template.attributes) != 1 or template.attributes[0].read.name in _LEARNT:
             return None
-        made = WORD.get(template.attributes[0].name)
+        made = WORD.get(template.attributes[0].read.name)
         example = "" if made is None else made("a")
         if isinstance(example, bool):
             return write_name([(template.key, 1)]) if value in _TRUE else None
@@ -98,7 +98,7 @@ def _name_of(key: str, value: str | None, names: Mapping[str, str]) -> str | Non
     template = _template("|".join(attribute for attribute, _ in parts))
     if template is None:
         return None
-    return "" if any(each.name in _LEARNT for each in template.attributes) else called
+    return "" if any(each.read.name in _LEARNT for each in template.attributes) else called
 
 
 @lru_cache(maxsize=1 << 12)

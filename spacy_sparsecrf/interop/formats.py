@@ -37,14 +37,8 @@ RECORDS = frozenset({Format.jsonl, Format.json, Format.brat})
 SEPARATORS = {Format.columns: "", Format.tsv: TAB, Format.wapiti: BLANKS, Format.crfpp: BLANKS}
 """Separators of columns; "" if the lines show it."""
 
-_SUFFIXES = {
-    ".conllu": Format.conllu,
-    ".crfsuite": Format.crfsuite,
-    ".jsonl": Format.jsonl,
-    ".ndjson": Format.jsonl,
-    ".json": Format.json,
-    ".ann": Format.brat,
-}
+_SUFFIXES = {f".{name}": Format(name) for name in ("conllu", "crfsuite", "jsonl", "json")}
+_SUFFIXES |= {".ndjson": Format.jsonl, ".ann": Format.brat}
 
 
 def format_of(path: Path, is_read: bool = True) -> Format:

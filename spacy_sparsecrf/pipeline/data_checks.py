@@ -216,9 +216,8 @@ class DataChecks:
         """
         name, target = setup.name, setup.target
         if not self.n_used:
-            raise SparseCRFError(
-                Errors.SC356 if self.n_examples else Errors.SC217.format(name=name)
-            )
+            message = Errors.SC356 if self.n_examples else Errors.SC217.format(name=name)
+            raise SparseCRFError(message)
         for label in labels:
             target.check_label(label)
         if labels:

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from spacy.tokens import Doc, SpanGroup
@@ -73,11 +74,8 @@ class SpanTarget(Target):
 
         Without "O", a sequence might have no valid labels.
         """
-        known = [
-            own
-            for label in labels
-            for own in ([label] if self.scheme.is_label(label) else self.labels_of(label))
-        ]
+        parts = ([x] if self.scheme.is_label(x) else self.labels_of(x) for x in labels)
+        known = [*chain.from_iterable(parts)]
         return tuple(dict.fromkeys([*known, OUTSIDE] if known else []))
 
     def labels_of(self, name: str) -> tuple[str, ...]:

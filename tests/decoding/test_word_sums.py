@@ -15,6 +15,7 @@ from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.rows import ModelRows, WordScores
 from spacy_sparsecrf.features import lexemes
 from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.kernels import model_lookup
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..features.feature_cases import EVERY_TEMPLATE
@@ -146,7 +147,7 @@ def test_interrupted_sums_are_not_used(monkeypatch):
     decoder = Decoder(random_model(features(docs), 5, 9))
     expected = decode(decoder, features, docs)
 
-    sum_groups, calls = word_sums.sum_groups, []
+    sum_groups, calls = model_lookup.sum_groups, []
 
     def interrupt_once(*arguments: object) -> object:
         calls.append(len(calls))
@@ -155,7 +156,7 @@ def test_interrupted_sums_are_not_used(monkeypatch):
         return sum_groups(*arguments)
 
     decoder = Decoder(random_model(features(docs), 5, 9))
-    monkeypatch.setattr(word_sums, "sum_groups", interrupt_once)
+    monkeypatch.setattr(model_lookup, "sum_groups", interrupt_once)
     with pytest.raises(KeyboardInterrupt):
         decode(decoder, features, docs)
     assert decode(decoder, features, docs) == expected

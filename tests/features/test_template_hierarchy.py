@@ -133,8 +133,8 @@ def values(words: list[str], t: int, attribute: str) -> list[object]:
 def spelt_out(template, words: list[str], t: int) -> list[frozenset[object]]:
     """Return the features of a template at a token, as explicit sets of values."""
     of_parts = [
-        [(part.name, part.offset, value) for value in values(words, t + part.offset, part.name)]
-        for part in template.attributes
+        [(read.name, offset, value) for value in values(words, t + offset, read.name)]
+        for offset, read in ((part.offset, part.read) for part in template.attributes)
     ]
     return [frozenset(chosen) for chosen in itertools.product(*of_parts)]
 

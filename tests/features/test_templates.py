@@ -24,6 +24,7 @@ from spacy_sparsecrf.features.attributes import (
 )
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES, ENTITY_TEMPLATES, TEMPLATE_SETS
 from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.parsing import Read
 from spacy_sparsecrf.features.templates import (
     LIMIT,
     PlacedAttribute,
@@ -42,23 +43,22 @@ def placed_attributes(draw: st.DrawFn) -> PlacedAttribute:
     name = draw(st.sampled_from(NAMES))
     offset = draw(st.integers(-LIMIT, LIMIT))
     if name in AFFIX:
-        return PlacedAttribute(offset, name, draw(st.integers(1, LIMIT)))
+        return PlacedAttribute(offset, Read(name, draw(st.integers(1, LIMIT))))
     if name in EXPRESSION:
-        return PlacedAttribute(offset, name, argument=draw(patterns))
+        return PlacedAttribute(offset, Read(name, argument=draw(patterns)))
     if name in (SPAN, PHRASE):
-        return PlacedAttribute(offset, name, argument=draw(names | words))
+        return PlacedAttribute(offset, Read(name, argument=draw(names | words)))
     if name in (EXTENSION, VALUE):
-        return PlacedAttribute(offset, name, argument=draw(words))
+        return PlacedAttribute(offset, Read(name, argument=draw(words)))
     if name == VECTOR:
-        return PlacedAttribute(offset, name, draw(st.just(0) | st.integers(2, 100)))
+        return PlacedAttribute(offset, Read(name, draw(st.just(0) | st.integers(2, 100))))
     if name == CLUSTER:
-        return PlacedAttribute(offset, name, draw(st.integers(0, 64)), draw(names))
+        return PlacedAttribute(offset, Read(name, draw(st.integers(0, 64)), draw(names)))
     if name == NGRAMS:
         low, high = sorted(draw(st.tuples(st.integers(1, 10), st.integers(1, 10))))
-        return PlacedAttribute(
-            offset, name, low, draw(st.sampled_from(["", "^$", '""', "()"])), high
-        )
-    return PlacedAttribute(offset, name)
+        marks = draw(st.sampled_from(["", "^$", '""', "()"]))
+        return PlacedAttribute(offset, Read(name, low, marks, high))
+    return PlacedAttribute(offset, Read(name))
 
 
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="$")
@@ -75,7 +75,7 @@ def test_parses(text, canonical, argument):
     template = parse_template(text)
     assert str(template) == canonical
     assert parse_template(canonical) == template
-    assert argument is None or template.attributes[-1].argument == argument
+    assert argument is None or template.attributes[-1].read.argument == argument
 
 
 @given(st.sampled_from("ub*"), st.lists(placed_attributes(), unique=True, max_size=4))

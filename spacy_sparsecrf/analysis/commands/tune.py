@@ -147,9 +147,8 @@ def _values_to_try(
     own, filled = tunable.setting, tunable.filled
     for key, block in ("templates", "features"), ("scheme", "target"):
         if given[key] is not None and key not in filled[block]:
-            raise refused_option(
-                key, given[key], f"[components.{tunable.name}.{block}] has no {key}"
-            )
+            reason = f"[components.{tunable.name}.{block}] has no {key}"
+            raise refused_option(key, given[key], reason)
     defaults: dict[str, list[Any]] = {
         "templates": [own.templates],
         "scheme": [own.scheme] if own.scheme is None else ["IOB2", "BILUO"],

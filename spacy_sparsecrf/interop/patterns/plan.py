@@ -37,7 +37,7 @@ def _parse_column(number: int, column: str) -> Read:
         reason = "" if len(attributes) == 1 else "it has an offset."
     except SparseCRFError as error:
         attributes, reason = (), str(error)
-    if not reason and attributes[0].name in SEVERAL:
+    if not reason and attributes[0].read.name in SEVERAL:
         reason = "it is not one text."
     if reason:
         raise SparseCRFError(Errors.SC158.format(number=number, column=column, reason=reason))
