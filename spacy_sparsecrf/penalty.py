@@ -35,7 +35,8 @@ class ElasticNet:
 
     def value(self, theta: Floats) -> float:
         """Return the penalty of the weights theta [K]."""
-        return self.l1 * dot(theta, np.sign(theta)) + 0.5 * self.l2 * dot(theta, theta)
+        absolute = dot(theta, np.sign(theta)) if self.l1 else 0.0
+        return self.l1 * absolute + 0.5 * self.l2 * dot(theta, theta)
 
     def prox(self, theta: Floats, step: float) -> Floats:
         """Minimise |w - theta|^2 / (2 step) + penalty(w): soft threshold, then shrink [K]."""

@@ -47,7 +47,7 @@ def warmup(
 
 
 def all_kinds() -> Iterator[dict[str, Any]]:
-    """Yield settings of a component for each solver, and for each other type of model."""
+    """Yield settings of a component for each solver, for other types of model, and without l1."""
     makers = crf_solvers.get_all()
     for name in sorted(makers, key=lambda name: (name != _OWLQN, name)):
         # Skips solvers of other packages.
@@ -55,6 +55,7 @@ def all_kinds() -> Iterator[dict[str, Any]]:
             yield _settings_of(name, "chain")
     for model in "maxent", "memm":
         yield _settings_of(_OWLQN, model)
+    yield {**_settings_of(_OWLQN, "chain"), "l1": 0.0}
 
 
 def _settings_of(name: str, model: str) -> dict[str, Any]:

@@ -50,15 +50,8 @@ def _add(factor: float, row: Floats, free: Flags, q: Floats) -> None:
 
 @kernel(allocates=True)
 def two_loops(
-    n_pairs: int,
-    steps: Floats,
-    changes: Floats,
-    metric: Floats,
-    free: Flags,
-    rho: Floats,
-    factors: Floats,
-    q: Floats,
-) -> None:
+    n_pairs: int, steps: Floats, changes: Floats, metric: Floats, free: Flags, vector: Floats
+) -> Floats:
     """Multiply a vector by the model (Nocedal & Wright 2006, algorithm 7.4), newest pair first.
 
     H0 = metric * (s . y) / (y . metric y) of the newest pair (equation 7.20 where metric = 1).
@@ -66,10 +59,10 @@ def two_loops(
     model would no longer be positive definite.
 
     n_pairs: number of pairs so far; steps, changes: [m, K], pair i in row i mod m; metric: [K];
-    free: [K]; rho, factors: [m], workspaces; q: [K], in and out, zero where a weight is not free.
+    free: [K], the weights that may move; vector: [K], zero where a weight is not free.
     """
-    m, scale, space = len(steps), 0.0, np.empty((2, _AT_A_TIME))
-    first = max(0, n_pairs - m)
+    m, scale, space, q = len(steps), 0.0, np.empty((2, _AT_A_TIME)), vector.copy()
+    first, rho, factors = max(0, n_pairs - m), np.empty(m), np.empty(m)
     for i in range(n_pairs - 1, first - 1, -1):
         row = i % m
         sy, yy, scaled, sq = _measure(steps[row], changes[row], metric, free, q, space)
@@ -85,3 +78,55 @@ def two_loops(
         if rho[row] > 0.0:
             factor = factors[row] - rho[row] * dot(changes[row], q)
             _add(factor, steps[row], free, q)
+    return q
+
+
+@kernel(allocates=True)
+def multiply_pairs(
+    newest: int, steps: Floats, changes: Floats, metric: Floats, vector: Floats
+) -> Floats:
+    """Multiply all pairs by the newest change y and by a vector v, in one pass.
+
+    newest: row of y; steps, changes: [m, K]; metric, vector: [K].
+    RETURNS: [4, m], s . y, s . v, y' . metric y and y' . metric v of each pair s, y'.
+    """
+    sums, space = np.zeros((4, len(steps))), np.empty((2, _AT_A_TIME))
+    for first in range(0, len(vector), _AT_A_TIME):
+        last = min(first + _AT_A_TIME, len(vector))
+        y, v, scale = changes[newest, first:last], vector[first:last], metric[first:last]
+        for k in range(len(v)):
+            space[0, k] = scale[k] * y[k]
+            space[1, k] = scale[k] * v[k]
+        for row in range(len(steps)):
+            s, change = steps[row, first:last], changes[row, first:last]
+            sums[0, row] += dot(s, y)
+            sums[1, row] += dot(s, v)
+            sums[2, row] += dot(change, space[0])
+            sums[3, row] += dot(change, space[1])
+    return sums
+
+
+@inlined
+def _accumulate(factor: float, row: Floats, total: Floats) -> None:
+    """Add factor times a row to a vector."""
+    for k in range(len(total)):
+        total[k] += factor * row[k]
+
+
+@kernel
+def combine_pairs(
+    factors: Floats, steps: Floats, changes: Floats, metric: Floats, vector: Floats
+) -> None:
+    """V := metric * (v + sum_i a_i changes_i) + sum_i b_i steps_i, in one pass.
+
+    factors: [2, m], a and b; steps, changes: [m, K]; metric: [K]; vector: [K], v, in and out.
+    """
+    for first in range(0, len(vector), _AT_A_TIME):
+        last = min(first + _AT_A_TIME, len(vector))
+        part, scale = vector[first:last], metric[first:last]
+        for row in range(len(steps)):
+            _accumulate(factors[0, row], changes[row, first:last], part)
+        for k in range(len(part)):
+            part[k] *= scale[k]
+        for row in range(len(steps)):
+            _accumulate(factors[1, row], steps[row, first:last], part)

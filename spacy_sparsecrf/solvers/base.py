@@ -255,6 +255,8 @@ def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float,
 
 def smallest_subgradient(penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
     """Return the pseudo-gradient of the objective [K]; gradient: [K], see `evaluate`."""
+    if penalty.l1 == 0.0:
+        return gradient
     return penalty.pseudo_gradient(theta, gradient - penalty.slope(theta))
 
 

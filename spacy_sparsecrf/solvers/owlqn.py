@@ -58,6 +58,9 @@ DECREASE = 1e-4
 CURVATURE = 0.9
 # Added to curvatures, in expected counts: a weight whose label is certain has none.
 _FLOOR = 0.1
+# Pairs to keep without l1 where h is below a number on average: there a pass over a few vectors of
+# all weights, most of which are hardly ever observed, takes as long as a gradient.
+_FEW_PAIRS, _FEW_COUNTS = 5, 1.5
 # Near the minimum rounding hides changes of the objective smaller than the first fraction of it. A
 # step is then accepted if it lowers the largest gradient to the second fraction.
 _HIDDEN, _SMALLER = 16.0 * np.finfo(np.float64).eps, 0.9
@@ -69,13 +72,14 @@ class OwlqnState(SolverState):
 
     metric: [K], h^(-1/2), for the initial inverse Hessian; steps, changes: [m, K] float32 (precise
     enough for directions), the last differences of theta and of the gradient, a pair in each row;
-    stalled: whether no step lowers the objective any more; n_pairs: number of pairs so far; pair i
-    is in row i mod m.
+    products: [2, m, m], of pairs, see `smooth_direction`; stalled: whether no step lowers the
+    objective any more; n_pairs: number of pairs so far; pair i is in row i mod m.
     """
 
     metric: Floats
     steps: Rows
     changes: Rows
+    products: Floats
     stalled: bool = False
     n_pairs: int = 0
 
@@ -86,7 +90,7 @@ class OWLQN(BatchSolver):
     """Orthant-wise limited-memory quasi-Newton, or L-BFGS with a Wolfe search where l1 = 0.
 
     history: pairs of differences to keep (Lavergne 2010, section 5.1, keeps 5; on a working set
-        more cost little).
+        more cost little). Without l1 at most 5, if most of the weights are hardly ever observed.
     variant: "classic" is the original method of Andrew & Gao (2007), see the module; "plain" has
         the initial inverse Hessian h^(-1/2); and "steep" has h^(-3/4) instead, with l1, while there
         are fewer pairs than `history`.
@@ -117,10 +121,11 @@ class OWLQN(BatchSolver):
         """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         metric = self._metric(loss, penalty, theta, gradient)
+        few = np.sum(metric**-2.0) < (_FEW_COUNTS + penalty.l2) * len(theta)
+        m = min(self.history, _FEW_PAIRS) if penalty.l1 == 0.0 and few else self.history
         # Memory that is not written to is not resident.
-        shape = self.history, len(theta)
-        pairs = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-        return OwlqnState(theta, gradient, value, metric, *pairs)
+        pairs = np.zeros((m, len(theta)), np.float32), np.zeros((m, len(theta)), np.float32)
+        return OwlqnState(theta, gradient, value, metric, *pairs, np.zeros((2, m, m)))
 
     def remap(
         self, loss: Loss, penalty: ElasticNet, state: OwlqnState, source: Longs, gradient: Floats
@@ -133,7 +138,7 @@ class OWLQN(BatchSolver):
         metric = self._metric(loss, penalty, theta, gradient)
         # One after the other, so that the first is freed before the second is moved.
         state.steps = take(state.steps, source)
-        pairs = state.steps, take(state.changes, source)
+        pairs = state.steps, take(state.changes, source), state.products
         return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=state.n_pairs)
 
     def _metric(self, loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
@@ -146,8 +151,7 @@ class OWLQN(BatchSolver):
 
     def _first_model(self, penalty: ElasticNet, state: OwlqnState) -> Floats:
         """Return the initial inverse Hessian [K], up to a factor."""
-        is_steep = self.variant == "steep" and penalty.l1 > 0.0
-        if is_steep and state.n_pairs < self.history:
+        if self.variant == "steep" and penalty.l1 > 0.0 and state.n_pairs < len(state.steps):
             return state.metric * np.sqrt(state.metric)
         return state.metric
 
@@ -162,99 +166,71 @@ class OWLQN(BatchSolver):
             direction = -self._first_model(penalty, state) * pseudo
             point, more = self._search(loss, penalty, state, pseudo, direction)
             n_evaluations += more
-        if point is None:
-            state.stalled = True
-        else:
+        state.stalled = point is None
+        if point is not None:
             self._accept(state, point)
         return self.report(penalty, state, n_evaluations, state.stalled)
 
     def _direction(self, state: OwlqnState, penalty: ElasticNet, pseudo: Floats) -> Floats:
         """Return a direction of descent; pseudo: the pseudo-gradient [K]."""
-        everything = np.ones(len(pseudo), dtype=np.bool_)
-        model = state, self._first_model(penalty, state)
+        from ..kernels.weight_vectors import two_loops
+
         if penalty.l1 == 0.0:
-            return -inverse_hessian_product(*model, everything, pseudo)
+            return smooth_direction(state, pseudo)
+        model = state.n_pairs, state.steps, state.changes, self._first_model(penalty, state)
         if self.variant != "classic":
             free = (state.theta != 0.0) | (pseudo != 0.0)
-            direction = -inverse_hessian_product(*model, free, pseudo)
+            direction = -two_loops(*model, free, pseudo)
             # A weight leaves zero only against its gradient.
             direction[(state.theta == 0.0) & (direction * pseudo >= 0.0)] = 0.0
             if dot(direction, pseudo) < 0.0:
                 return direction
-        direction = -inverse_hessian_product(*model, everything, pseudo)
+        direction: Floats = -two_loops(*model, np.ones(len(pseudo), np.bool_), pseudo)
         direction[direction * pseudo >= 0.0] = 0.0
         return direction
 
     def _search(
-        self,
-        loss: Function,
-        penalty: ElasticNet,
-        state: OwlqnState,
-        pseudo: Floats,
-        direction: Floats,
+        self, loss: Function, penalty: ElasticNet, state: OwlqnState, pseudo: Floats, way: Floats
     ) -> tuple[EvaluatedPoint | None, int]:
-        """Search along a direction, whose scale is unknown until there are pairs."""
-        length = float(np.sqrt(dot(direction, direction)))
-        if length == 0.0:
-            return None, 0
-        origin = EvaluatedPoint(state.theta, state.value, state.gradient)
-        fresh = state.n_pairs == 0
-        first_step = 1.0 / length if fresh else 1.0
+        """Search along a direction `way` [K], whose scale is unknown until there are pairs.
 
-        objective = partial(evaluate, loss, penalty)
+        With l1, backtrack along its projection onto an orthant (Andrew & Gao 2007, 3.2): accept the
+        first theta' = pi(theta + a way) with F(theta') <= F(theta) + DECREASE * pseudo . (theta' -
+        theta), or, if rounding hides the change of F, with a smaller gradient.
+
+        RETURNS: the accepted point, or None if no step was; number of evaluations.
+        """
+        if not dot(way, pseudo) < 0.0:
+            return None, 0
+        objective, most = partial(evaluate, loss, penalty), self.max_line_search
+        origin = EvaluatedPoint(state.theta, state.value, state.gradient)
+        step, shrink = (1.0, 0.5) if state.n_pairs else (1.0 / float(np.sqrt(dot(way, way))), 0.1)
         if penalty.l1 == 0.0:
-            return wolfe(objective, origin, direction, first_step, self.max_line_search)
+            return wolfe(objective, origin, way, step, most)
         orthant = np.where(state.theta != 0.0, np.sign(state.theta), -np.sign(pseudo))
-        line, steps = (pseudo, direction, orthant), (first_step, 0.1 if fresh else 0.5)
-        trials = penalty, self.max_line_search
-        return projected_backtracking(objective, origin, *line, *steps, *trials)
+        for trial in range(1, most + 1):
+            theta = state.theta + step * way
+            theta[theta * orthant <= 0.0] = 0.0
+            point = EvaluatedPoint(theta, *objective(theta))
+            if point.value <= state.value + DECREASE * dot(pseudo, theta - state.theta):
+                return point, trial
+            if _is_hidden(point.value, state.value):
+                after = smallest_subgradient(penalty, theta, point.gradient)
+                if _is_smaller(after, pseudo):
+                    return point, trial
+            step *= shrink
+        return None, most
 
     def _accept(self, state: OwlqnState, point: EvaluatedPoint) -> None:
-        """Move to a point and remember the last `history` pairs."""
+        """Move to a point and remember the last pairs."""
         step, change = point.theta - state.theta, point.gradient - state.gradient
         if dot(step, change) > 0.0:
-            row = state.n_pairs % self.history
-            # A pair that overflows float32 is left out of the model, see `two_loops`.
+            row = state.n_pairs % len(state.steps)
+            # A pair that overflows float32 is left out, see `two_loops`, or misleads the search.
             with np.errstate(over="ignore"):
                 state.steps[row], state.changes[row] = step, change
             state.n_pairs += 1
         state.theta, state.value, state.gradient = point.theta, point.value, point.gradient
-
-
-def projected_backtracking(
-    evaluate: Objective,
-    origin: EvaluatedPoint,
-    pseudo_gradient: Floats,
-    direction: Floats,
-    orthant: Floats,
-    first_step: float,
-    shrink: float,
-    penalty: ElasticNet,
-    max_trials: int,
-) -> tuple[EvaluatedPoint | None, int]:
-    """Backtrack along the projection of a direction onto an orthant (Andrew & Gao 2007, 3.2).
-
-    Accepts the first theta' = pi(theta + a d; orthant) with F(theta') <= F(theta) + DECREASE *
-    pseudo_gradient . (theta' - theta), or, if rounding hides the change of F, with a smaller
-    gradient.
-
-    evaluate: objective and gradient of its smooth part; direction, orthant (signs): [K];
-    first_step, shrink: the step sizes a are first_step * shrink^i; penalty: in the objective.
-    RETURNS: the accepted point, or None if max_trials steps failed; number of evaluations.
-    """
-    step = first_step
-    for trial in range(1, max_trials + 1):
-        theta = origin.theta + step * direction
-        theta[theta * orthant <= 0.0] = 0.0
-        value, gradient = evaluate(theta)
-        if value <= origin.value + DECREASE * dot(pseudo_gradient, theta - origin.theta):
-            return EvaluatedPoint(theta, value, gradient), trial
-        if _is_hidden(value, origin.value):
-            after = smallest_subgradient(penalty, theta, gradient)
-            if _is_smaller(after, pseudo_gradient):
-                return EvaluatedPoint(theta, value, gradient), trial
-        step *= shrink
-    return None, max_trials
 
 
 def _is_hidden(value: float, before: float) -> bool:
@@ -289,15 +265,16 @@ def wolfe(
     best: EvaluatedPoint | None = None
     step = first_step
     for trial in range(1, max_trials + 1):
-        value, gradient = evaluate(origin.theta + step * direction)
-        slope = dot(gradient, direction)
-        here = (step, value, slope)
-        if _is_hidden(value, origin.value) and _is_smaller(gradient, origin.gradient):
-            return EvaluatedPoint(origin.theta + step * direction, value, gradient), trial
-        if value > origin.value + DECREASE * step * slope0 or value >= low[1]:
+        theta = origin.theta + step * direction
+        point = EvaluatedPoint(theta, *evaluate(theta))
+        slope = dot(point.gradient, direction)
+        here = (step, point.value, slope)
+        if _is_hidden(point.value, origin.value) and _is_smaller(point.gradient, origin.gradient):
+            return point, trial
+        if point.value > origin.value + DECREASE * step * slope0 or point.value >= low[1]:
             high = here
         else:
-            best = EvaluatedPoint(origin.theta + step * direction, value, gradient)
+            best = point
             if abs(slope) <= -CURVATURE * slope0:
                 return best, trial
             # The minimum lies behind, or the bracket is open on the other side.
@@ -331,17 +308,29 @@ def _interpolate(low: tuple[float, float, float], high: tuple[float, float, floa
     return float(step) if inside else middle
 
 
-def inverse_hessian_product(
-    state: OwlqnState, metric: Floats, free: NDArray[np.bool_], vector: Floats
-) -> Floats:
-    """Multiply a vector by the model of the inverse Hessian; see `two_loops`.
+def smooth_direction(state: OwlqnState, gradient: Floats) -> Floats:
+    """Multiply minus the gradient [K] by the model of the inverse Hessian, all weights being free.
 
-    state: with the pairs; metric: [K], > 0; free: [K], the weights that may move; vector:
-    [K], zero elsewhere.
+    The loops of `two_loops` run on products of vectors, which take one pass over the pairs, as the
+    result does (compare Byrd, Nocedal & Schnabel 1994). Products of pairs are kept: of s_i with
+    later y_j, and of y_i with metric y_j.
     """
-    from ..kernels.weight_vectors import two_loops
+    from ..kernels.weight_vectors import combine_pairs, multiply_pairs
 
-    pairs, product = (state.steps, state.changes), vector.copy()
-    rho, factors = np.empty((2, len(state.steps)))
-    two_loops(state.n_pairs, *pairs, metric, free, rho, factors, product)
-    return product
+    m, pairs = len(state.steps), (state.steps, state.changes, state.metric)
+    rows = [i % m for i in range(max(0, state.n_pairs - m), state.n_pairs)]
+    newest, (sy, yy), (a, b) = (state.n_pairs - 1) % m, state.products, np.zeros((2, m))
+    sy[:, newest], sg, yy[newest], yg = multiply_pairs(newest, *pairs, gradient)
+    yy[:, newest] = yy[newest]
+    scale = sy[newest, newest] / yy[newest, newest] if rows else 1.0
+    for i in reversed(rows):
+        a[i] = sg[i] / sy[i, i]
+        sg -= a[i] * sy[:, i]
+        yg -= a[i] * yy[i]
+    yg *= scale
+    for i in rows:
+        b[i] = yg[i] / sy[i, i] - a[i]
+        yg -= b[i] * sy[i]
+    direction = -scale * gradient
+    combine_pairs(np.array([scale * a, b]), *pairs, direction)
+    return direction

@@ -13,6 +13,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState, _interpolate, wolfe
 
 from ..loss.layouts import in_every_layout
 from ..reference import random_problem
+from ..runs import training_of
 from .cases import working_loss
 from .test_sgd import MISSING, example_loss, lattice_order
 
@@ -22,9 +23,8 @@ from .test_sgd import MISSING, example_loss, lattice_order
 def test_pairs_move_as_vectors_do(source, n_pairs):
     theta, gradient, *pairs = np.random.default_rng(n_pairs).normal(size=(4, 4, 5))
     pairs = [rows.astype(np.float32) for rows in pairs]
-    state = OwlqnState(
-        theta[0], gradient[0], 1.0, np.ones(5), *map(np.copy, pairs), n_pairs=n_pairs
-    )
+    vectors = theta[0], gradient[0], 1.0, np.ones(5), *map(np.copy, pairs)
+    state = OwlqnState(*vectors, np.zeros((2, 4, 4)), n_pairs=n_pairs)
     at, solver = np.array(source, np.int64), OWLQN(variant="classic", history=4)
     no_loss: Any = None
     moved = solver.remap(no_loss, ElasticNet(0.1, 0.0), state, at, np.ones(len(at)))
@@ -143,7 +143,7 @@ def test_a_model_that_misleads_is_dropped():
     theta = np.array([1.0, 0.0])
     value, gradient = evaluate(Bowl(), penalty, theta)
     # Pairs whose curvature is far too low: the first direction overshoots.
-    pairs = np.array([[1.0, 0.0]]), np.array([[1e-6, 0.0]])
+    pairs = np.array([[1.0, 0.0]]), np.array([[1e-6, 0.0]]), np.zeros((2, 1, 1))
     state = OwlqnState(theta, gradient, value, np.array([1.0, 4.0]), *pairs, n_pairs=1)
     report = solver.step(Bowl(), penalty, state)
     pseudo = np.array([-3.5, 3.5])
@@ -152,6 +152,29 @@ def test_a_model_that_misleads_is_dropped():
         direction = -np.array([1.0, 8.0]) * pseudo
     np.testing.assert_allclose(state.theta, theta + direction / np.linalg.norm(direction))
     assert report.passes == 2 and state.n_pairs == 1 and not state.stalled
+
+
+@pytest.mark.parametrize(("factor", "passes"), [(0.01, 10), (-1.0, 1), (0.0, 1), (np.inf, 1)])
+def test_a_pair_that_misleads_is_dropped_without_l1(factor, passes):
+    penalty, solver = ElasticNet(0.0, 0.0), OWLQN(variant="classic", max_line_search=9, history=1)
+    state = solver.start(Bowl(), penalty, np.zeros(2))
+    state.steps[0], state.changes[0], state.n_pairs = [1.0, 0.0], [2.0 * factor, 0.0], 1
+    with np.errstate(all="ignore"):
+        report = solver.step(Bowl(), penalty, state)
+    assert report.objective < 13.0 and not state.stalled
+
+
+@pytest.mark.parametrize(
+    ("l1", "labels", "history", "m"),
+    [(0.0, 9, 20, 5), (0.0, 9, 3, 3), (0.0, 2, 20, 20), (0.2, 9, 20, 20), (0.2, 2, 30, 30)],
+)
+@pytest.mark.parametrize("l2", [0.1, 10.0])
+def test_fewer_pairs_are_kept_where_most_weights_are_hardly_observed(l1, l2, labels, history, m):
+    problem, _ = random_problem(31, labels, [9, 8, 10, 3] * 3, n_values=2)
+    solver, names = OWLQN(history=history), list("abcdefghi")[:labels]
+    training = training_of(problem.corpus, names, solver, l1=l1, l2=l2)
+    training.step()
+    assert len(training._runs[0].state.solver.steps) == m
 
 
 @in_every_layout

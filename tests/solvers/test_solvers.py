@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from spacy_sparsecrf.kernels.weight_vectors import two_loops
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
@@ -21,7 +22,7 @@ from spacy_sparsecrf.solvers.gis.scgis import SCGIS
 from spacy_sparsecrf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.oeg.oeg import OEG
-from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState, inverse_hessian_product
+from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState, smooth_direction
 from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.training.training import Training
@@ -49,6 +50,8 @@ SOLVERS = {
 # Solvers for per-position models only.
 LOCAL_SOLVERS = {"gis": GIS, "scgis": SCGIS, "scgis-by-weight": partial(SCGIS, by_feature=False)}
 ALL_SOLVERS = SOLVERS | LOCAL_SOLVERS
+# Of a state of OWL-QN with l1.
+NO_PRODUCTS = np.zeros((2, 0, 0))
 
 
 def kind_of(solver: str) -> str:
@@ -238,20 +241,45 @@ def test_inverse_hessian_is_that_of_bfgs_on_free_weights(n_pairs):
     # The Hessian is not positive definite: some pairs are skipped.
     changes = steps @ (root @ root.T - 2.0 * np.eye(9))
     metric, free = rng.uniform(0.1, 9.0, 9), rng.random(9) < 0.7
-    state = OwlqnState(*np.zeros((2, 9)), 0.0, np.ones(9), *np.zeros((2, 4, 9)), n_pairs=n_pairs)
+    kept = np.zeros((2, 4, 9))
     for i in range(n_pairs):
-        state.steps[i % 4], state.changes[i % 4] = steps[i], changes[i]
+        kept[:, i % 4] = steps[i], changes[i]
     if n_pairs > 2:
         # A pair with almost no curvature is skipped, too.
         i, s = (n_pairs - 2) % 4, np.where(free, steps[n_pairs - 2], 0.0)
         changes[n_pairs - 2] -= (s @ changes[n_pairs - 2] / (s @ s) - 1e-12) * s
-        state.changes[i] = changes[n_pairs - 2]
+        kept[1, i] = changes[n_pairs - 2]
     vector = np.where(free, rng.normal(size=9), 0.0)
-    got = inverse_hessian_product(state, metric, free, vector)
+    got = two_loops(n_pairs, *kept, metric, free, vector)
     last = slice(max(0, n_pairs - 4), n_pairs)
     inverse = bfgs_inverse(steps[last][:, free], changes[last][:, free], metric[free])
     np.testing.assert_allclose(got[free], inverse @ vector[free], rtol=1e-9)
     assert not got[~free].any()
+
+
+@pytest.mark.parametrize("size", [9, 520])
+@pytest.mark.parametrize("reset", [11, 2])
+def test_kept_products_give_the_inverse_hessian_of_bfgs(size, reset):
+    rng = np.random.default_rng(size)
+    curvature, metric = rng.uniform(0.1, 9.0, (2, size))
+    pairs = np.zeros((2, 4, size), np.float32)
+    state = OwlqnState(*np.zeros((2, size)), 0.0, metric, *pairs, np.zeros((2, 4, 4)))
+    last = [*np.zeros((2, 0, size))]
+    for i in range(11):
+        gradient = rng.normal(size=size)
+        got = smooth_direction(state, gradient)
+        # The products do not depend on the number of calls.
+        assert np.array_equal(smooth_direction(state, gradient), got)
+        if i % 3 == 1 or size < 100:
+            expected = -bfgs_inverse(*last, metric) @ gradient
+            np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
+        if i == reset:
+            state.n_pairs, last = 0, [*np.zeros((2, 0, size))]
+        step = rng.normal(size=size).astype(np.float32)
+        row, pair = state.n_pairs % 4, (step, (curvature * step).astype(np.float32))
+        state.steps[row], state.changes[row] = pair
+        state.n_pairs += 1
+        last = [np.vstack((rows, own))[-4:] for rows, own in zip(last, pair, strict=True)]
 
 
 @pytest.mark.parametrize("source", [[4, 1], [0, 1, 2, 3, 4], [-1, 3, -1, 0, 1, 2, 4]])
@@ -260,7 +288,9 @@ def test_vectors_move_to_another_working_set(source):
     expected = np.where(source >= 0, rows[:3, source], 0.0)
     np.testing.assert_array_equal(take(rows[:3], source), expected)
     # Pairs without curvature are not kept.
-    state = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.zeros((2, 20, 2)))
+    state = OwlqnState(
+        np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.zeros((2, 20, 2)), NO_PRODUCTS
+    )
     for gradient, n_pairs in (([0.0, 1.0], 0), ([0.0, 1.0], 1)):
         theta = state.theta + np.array([1.0, float(n_pairs)])
         OWLQN()._accept(state, EvaluatedPoint(theta, -1.0, state.gradient + gradient))
@@ -269,7 +299,8 @@ def test_vectors_move_to_another_working_set(source):
 
 def test_classic_directions_leave_weights_without_gradient():
     rng, theta = np.random.default_rng(0), np.array([0.5, 0.0, -0.2, 0.0, 0.0, 1.0])
-    state = OwlqnState(theta, np.zeros(6), 0.0, np.ones(6), *rng.normal(size=(2, 5, 6)), n_pairs=5)
+    vectors = theta, np.zeros(6), 0.0, np.ones(6), *rng.normal(size=(2, 5, 6))
+    state = OwlqnState(*vectors, NO_PRODUCTS, n_pairs=5)
     state.changes[:] = state.steps + 0.3 * state.changes
     pseudo = np.array([0.3, 0.0, -0.7, 0.0, 0.4, 0.0])
     direction = OWLQN()._direction(state, ElasticNet(0.1, 0.1), pseudo)
@@ -323,7 +354,7 @@ def test_no_step_leads_where_the_gradient_is_not_finite():
     start, gradient = evaluate(Overflowing(), penalty, np.array([1.0]))
     # A metric that makes the first steps too long.
     pair = np.eye(20, 1), 0.01 * np.eye(20, 1)
-    state = OwlqnState(np.array([1.0]), gradient, start, np.full(1, 100.0), *pair)
+    state = OwlqnState(np.array([1.0]), gradient, start, np.full(1, 100.0), *pair, NO_PRODUCTS)
     for _ in range(30):
         if solver.step(Overflowing(), penalty, state).converged:
             break
