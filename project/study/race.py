@@ -42,7 +42,6 @@ def run(
     """Run a contestant to its end; test: part to count errors on; limits: see `Watched`."""
     penalty = race.penalty
     common: dict[str, Any] = {"tolerance": 0.0, "window": 0.0}
-    common |= {} if penalty.l1 else {"inner_iterations": 1}
     solver = contestant.make(**common)
     warm = solver.warm_start if contestant.warm else WarmStart(epochs=0, averaged=False)
     watched = Watched(solver, first=warm.epochs, **limits)

@@ -60,6 +60,7 @@ def two_loops(
 
     n_pairs: number of pairs so far; steps, changes: [m, K], pair i in row i mod m; metric: [K];
     free: [K], the weights that may move; vector: [K], zero where a weight is not free.
+    RETURNS: the product [K].
     """
     m, scale, space, q = len(steps), 0.0, np.empty((2, _AT_A_TIME)), vector.copy()
     first, rho, factors = max(0, n_pairs - m), np.empty(m), np.empty(m)

@@ -311,9 +311,11 @@ def _interpolate(low: tuple[float, float, float], high: tuple[float, float, floa
 def smooth_direction(state: OwlqnState, gradient: Floats) -> Floats:
     """Multiply minus the gradient [K] by the model of the inverse Hessian, all weights being free.
 
-    The loops of `two_loops` run on products of vectors, which take one pass over the pairs, as the
-    result does (compare Byrd, Nocedal & Schnabel 1994). Products of pairs are kept: of s_i with
-    later y_j, and of y_i with metric y_j.
+    The same as `two_loops` in two passes over the pairs: its loops only read products of s_i and
+    y_i with the gradient, and of pairs, which are kept (compare Byrd, Nocedal & Schnabel 1994).
+
+    state: `products` has s_i . y_j of pairs j not older than i, and y_i . metric y_j; it gets those
+    of the newest pair.
     """
     from ..kernels.weight_vectors import combine_pairs, multiply_pairs
 
