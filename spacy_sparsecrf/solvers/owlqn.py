@@ -180,12 +180,12 @@ class OWLQN(BatchSolver):
         model = state.n_pairs, state.steps, state.changes, self._first_model(penalty, state)
         if self.variant != "classic":
             free = (state.theta != 0.0) | (pseudo != 0.0)
-            direction = -two_loops(*model, free, pseudo)
+            direction: Floats = -two_loops(*model, free, pseudo)
             # A weight leaves zero only against its gradient.
             direction[(state.theta == 0.0) & (direction * pseudo >= 0.0)] = 0.0
             if dot(direction, pseudo) < 0.0:
                 return direction
-        direction: Floats = -two_loops(*model, np.ones(len(pseudo), np.bool_), pseudo)
+        direction = -two_loops(*model, np.ones(len(pseudo), np.bool_), pseudo)
         direction[direction * pseudo >= 0.0] = 0.0
         return direction
 
