@@ -101,12 +101,9 @@ class SpanEvents:
         after: Mask | None = None,
     ) -> "SpanEvents":
         """Create events from lists. starts: first tokens; runs: label ids of the spans' tokens."""
-        return cls(
-            np.array(starts, dtype=np.int64),
-            np.cumsum([0, *map(len, runs)], dtype=np.int64),
-            np.array([label for run in runs for label in run], dtype=np.int32),
-            after,
-        )
+        run_ptr = np.cumsum([0, *map(len, runs)], dtype=np.int64)
+        labels = np.array([label for run in runs for label in run], dtype=np.int32)
+        return cls(np.array(starts, dtype=np.int64), run_ptr, labels, after)
 
     def check(self, n_tokens: int) -> None:
         """Raise `SparseCRFError` for a span that is empty or not within the tokens."""

@@ -92,11 +92,10 @@ class Decoder:
         self.padded = -(-model.n_outcomes // 8) * 8
         label, weight = preference or (0, 0.0)
         self.transitions = Transitions.make(valid, self.n_labels, self.padded, label)
-        unigram, bigram = model.unigram, model.bigram
+        tables = [model.unigram, model.bigram]
         if temperature != 1.0:
-            unigram, bigram = (
-                replace(table, values=table.values / temperature) for table in (unigram, bigram)
-            )
+            tables = [replace(table, values=table.values / temperature) for table in tables]
+        unigram, bigram = tables
         self._unigram = ModelRows(unigram, self.padded)
         self._bigram, self._pair_weights = ModelRows(bigram, self.padded), bigram
         self._values = ValueScores(unigram, self.padded)

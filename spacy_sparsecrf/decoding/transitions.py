@@ -158,13 +158,9 @@ class Transitions:
         rare = np.flatnonzero(~frequent[:n])
         rare_rows = [np.flatnonzero(valid[:n, y]) for y in rare]
         padding = np.zeros((n + 1, padded - n), dtype=bool)
-        return cls(
-            np.hstack((valid[:, :n], padding)),
-            valid[:n, n].copy(),
-            masked,
-            frequent,
-            Search(*_csr([*groups.values()]), rare.astype(np.int64), *_csr(rare_rows), favourite),
-        )
+        lists = *_csr([*groups.values()]), rare.astype(np.int64), *_csr(rare_rows)
+        padded_valid, ends = np.hstack((valid[:, :n], padding)), valid[:n, n].copy()
+        return cls(padded_valid, ends, masked, frequent, Search(*lists, favourite))
 
     @cached_property
     def everything(self) -> Search:

@@ -178,9 +178,8 @@ class CellNames:
     def _form(self, readings: Readings, p: int) -> str:
         """Return the name of features in column p, with %s for values."""
         template = self._templates[int(readings.templates.conjunctions.seeds[p])]
-        return write_name(
-            (str(attribute).replace("%", "%%"), "%s") for attribute in template.attributes
-        )
+        attributes = (str(each).replace("%", "%%") for each in template.attributes)
+        return write_name((attribute, "%s") for attribute in attributes)
 
     def _write(self, value: Value | Outside) -> str:
         return write_value(value)

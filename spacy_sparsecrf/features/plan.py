@@ -118,9 +118,8 @@ def make_plan(
         for i in range(width_of(placed.read, vector_width))
     ]
     reads = [read for read in first if not read.is_real]
-    words = tuple(
-        read for read in reads if read.name not in (*attributes.ANNOTATION, *attributes.TOKEN)
-    )
+    others = {*attributes.ANNOTATION, *attributes.TOKEN}
+    words = tuple(read for read in reads if read.name not in others)
     annotations = annotations_of(reads)
     tokens = tuple(read for read in reads if read.name in attributes.TOKEN)
     columns: dict[Read, list[int]] = {}

@@ -32,14 +32,11 @@ _EXPECTED: dict[str, tuple[Callable[[str], object], str]] = {
 }
 
 _WORD_NAMES = frozenset(["word", "words", "token", "tokens", "text", "form", "orth"])
-_HEADINGS = _WORD_NAMES | frozenset(
-    word
-    for line in (
-        "sentence lemma pos pos_tag pos_tags upos xpos tag tags label labels gold bio iob iob2",
-        "ner ner_tag ner_tags ner_label ne entity entities chunk chunk_tag chunk_tags",
-    )
-    for word in line.split()
+_OTHER_NAMES = (
+    "sentence lemma pos pos_tag pos_tags upos xpos tag tags label labels gold bio iob iob2 "
+    "ner ner_tag ner_tags ner_label ne entity entities chunk chunk_tag chunk_tags"
 )
+_HEADINGS = _WORD_NAMES.union(_OTHER_NAMES.split())
 """Column names that appear in the first lines of files."""
 
 DOCSTART = "-DOCSTART-"

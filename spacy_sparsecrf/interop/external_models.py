@@ -176,9 +176,7 @@ def of_crfsuite(model: CrfsuiteModel) -> TrainedModel:
     n, states = len(attributes), map(model.states, range(1, len(attributes) + 1))
     rows = [(k, -1, y, weight) for k, own in enumerate(states) for y, weight in own]
     # The feature of transitions alone follows all attributes.
-    rows += [
-        (n, i, y, weight) for i, row in enumerate(pairs) for y, weight in enumerate(row) if weight
-    ]
+    rows += [(n, i, y, w) for i, row in enumerate(pairs) for y, w in enumerate(row) if w]
     weights = ExternalWeights.of(rows)
     return TrainedModel(CRFSUITE, "chain", model.labels, "", [*attributes, ""], weights)
 

@@ -144,9 +144,8 @@ def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
         warn(Warnings.SCW211.format(n=nameless))
     if not features.prunes or nameless or not keys:
         return pack(features.learnt[CLUSTERS])
-    return pack(
-        features.pruned_classes(part for key in keys for part in read_feature_parts(names[key]))
-    )
+    parts = (part for key in keys for part in read_feature_parts(names[key]))
+    return pack(features.pruned_classes(parts))
 
 
 def unpack_parts(data: bytes, name: str) -> dict[str, bytes]:

@@ -50,10 +50,8 @@ class StackedDecoder(Decoder):
 
     def completed(self, parts: Sequence[Any]) -> list[Any]:
         """Add the predictions of the first-stage model to readings; see `Decoder`."""
-        first = map(self._first.viterbi, parts)
-        return [
-            _filled(self._setup, self._labels, *each) for each in zip(parts, first, strict=True)
-        ]
+        both = zip(parts, map(self._first.viterbi, parts), strict=True)
+        return [_filled(self._setup, self._labels, *each) for each in both]
 
 
 def _filled(setup: Setup, labels: Sequence[str], readings: Readings, ids: Ints) -> Readings:

@@ -148,8 +148,7 @@ def _paired(
         if g not in of_gold and p not in taken:
             of_gold[g] = p
             taken.add(p)
-    found = [
-        Pair(span, predicted[of_gold[g]] if g in of_gold else None) for g, span in enumerate(gold)
-    ]
+    partners = (predicted[of_gold[g]] if g in of_gold else None for g in range(len(gold)))
+    found = [*map(Pair, gold, partners)]
     found += [Pair(None, span) for p, span in enumerate(predicted) if p not in taken]
     return sorted(found, key=lambda pair: pair.extent)

@@ -61,9 +61,8 @@ def read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]
     check_length("X", n, "sample_weight", len(weights))
     if not (np.isfinite(weights) & (weights >= 0.0)).all():
         reason = "weights are finite and not negative"
-        raise SparseCRFError(
-            Errors.SC809.format(name="sample_weight", value=float(weights.min()), reason=reason)
-        )
+        values = {"name": "sample_weight", "value": float(weights.min()), "reason": reason}
+        raise SparseCRFError(Errors.SC809.format(**values))
     return weights
 
 
