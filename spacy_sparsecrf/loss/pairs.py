@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..corpus.numbering import concatenated_ranges
 from ..kernels import layout
 from ..kernels.indexing import AS_NUMBERED, select, take, transpose
 from ..kernels.layout import Csr
@@ -196,8 +195,9 @@ def _entries(
     RETURNS: the fields of `Contexts` about corrections, and the weights of each correction.
     """
     n, area = len(lines.indptr) - 1, (n_labels + 1) * padded
-    lengths = np.diff(rows.ptr)[lines.indices]
-    weights = concatenated_ranges(rows.ptr[lines.indices], lengths)
+    of_blocks = Csr(rows.ptr, np.arange(len(rows.places), dtype=np.int32))
+    ptr, weights = take(of_blocks, lines.indices.astype(np.int64))
+    lengths = np.diff(ptr)
     context = np.repeat(np.arange(n), np.diff(lines.indptr))
     keys = np.repeat(context * area, lengths) + rows.places[weights]
     # The weights of a correction stay in the order of the blocks.
@@ -209,7 +209,7 @@ def _entries(
     corr_start = np.searchsorted(found, bounds[:-1] + n_labels * padded)
     place = (found % area).astype(np.int32)
     previous, label = np.stack(np.divmod(place, padded)).astype(np.uint16)
-    of_corrections = Csr(indptr, weights[order].astype(np.int32))
+    of_corrections = Csr(indptr, weights[order])
     return (corr_ptr, corr_start, previous, label, place), of_corrections
 
 
