@@ -136,7 +136,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             if checks.values and read.corpus is not None:
                 checks.warn_of_values(self.name, idle_attributes(nlp, self, checks.values))
             state = begin(job, driver, read, earlier, checkpoint)
-            state.source = get_examples if loop.trains else None
+            checks.source = get_examples if loop.trains else None
             cfg = storage.learnt_cfg(setup, read.labels, checks)
             model = earlier.init or earlier.prior
             if state.trainer is None:
@@ -199,7 +199,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _step(self, state: TrainingState, training: "Trainer") -> None:
         """Do one iteration over the corpus, and take its model."""
         # Free the corpus, which the run has encoded, and the decoder of the last model.
-        state.restart, state.source, nothing = None, None, cast("Any", None)
+        state.restart, state.checks.source, nothing = None, None, cast("Any", None)
         if self._cached is not None:
             self._cached = replace(self._cached, model=nothing, decoder=nothing)
         with progress.Task("Training"):

@@ -151,7 +151,6 @@ class TrainingState(NotCopied):
     restart: before the first step, begins another run; its arguments override those of this one.
     checkpoint: file to which the run is saved after each step, or None.
     stepped: whether the run made its step since the last `finish_update`.
-    source: before the first step, returns the examples; its reader keeps gold Docs for the next.
     """
 
     trainer: Trainer | None
@@ -160,7 +159,6 @@ class TrainingState(NotCopied):
     restart: Callable[..., Trainer] | None = None
     checkpoint: Path | None = None
     stepped: bool = False
-    source: Callable[[], Any] | None = None
 
 
 def report_end(setup: Setup, report: StepReport, model: CRFModel) -> None:
