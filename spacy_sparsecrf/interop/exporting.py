@@ -70,11 +70,11 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
     # Of equal scores, the first label wins there, and the outside label here.
     order = sorted(range(len(pipe.model.labels)), key=lambda y: y != favourite)
     ids = {-1: -1, **{y: i for i, y in enumerate(order)}}
-    rows = np.array([(numbers[text], ids[a], ids[y]) for text, a, y in weights], np.int64)
-    values = np.array([*weights.values()]) / pipe.settings.decoding.temperature
-    table = ExternalWeights(rows[:, 0], rows[:, 1], rows[:, 2], values)
+    scale = pipe.settings.decoding.temperature
+    rows = [(numbers[x], ids[a], ids[y], value / scale) for (x, a, y), value in weights.items()]
     labels = [_field(pipe.model.labels[y], program) for y in order]
-    return TrainedModel(program, pipe.model.kind, labels, "\n".join(lines), texts, table, n)
+    table, patterns = ExternalWeights.of(rows), "\n".join(lines)
+    return TrainedModel(program, pipe.model.kind, labels, patterns, texts, table, n)
 
 
 def _check(pipe: SparseCRFPipe, program: str) -> None:

@@ -51,7 +51,7 @@ _LIMITS = {"l2sgd": 1000, "ap": 100, "pa": 100, "arow": 100}
 """Other defaults of max_iterations."""
 
 _IDLE = ("linesearch", "type", "c", "error_sensitive", "averaging", "variance", "gamma")
-"""Parameters of CRFsuite without effect, besides those of calibration; they are accepted."""
+"""Parameters of CRFsuite that are accepted without effect, like those of calibration."""
 
 _REPORTED = ("num", "loss", "active_features", "time", "item_accuracy_float")
 """Names of the values of an `Iteration` in python-crfsuite."""
