@@ -151,20 +151,13 @@ class _Names:
 
     def __iter__(self) -> Iterator[str]:
         left = len(self._data)
-        for (place,) in struct.iter_unpack("<I", self._array()):
+        for place in struct.unpack_from(f"<{self._n}I", self._data, self._at + self._places):
             key = self._key(place)
             # Names may share bytes, in number of times as long as the file.
             left -= len(key)
             if left < 0:
                 raise ValueError("its names are longer than the file")
             yield key[:-1].decode("utf8", "surrogateescape")
-
-    def _array(self) -> bytes:
-        begin = self._at + self._places
-        found = self._data[begin : begin + 4 * self._n]
-        if len(found) < 4 * self._n:
-            raise ValueError("its names end early")
-        return found
 
     def _pair(self, offset: int) -> tuple[int, int]:
         found: tuple[int, int] = _PAIR.unpack_from(self._data, self._at + offset)

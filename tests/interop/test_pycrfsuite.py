@@ -265,7 +265,9 @@ def test_a_tagger_without_a_model_says_so(path, tmp_path):
     tagger = Tagger()
     closed: list[Any] = [tagger.labels, tagger.info, tagger.tag, lambda: tagger.set([{}])]
     closed += [lambda: tagger.probability([]), lambda: tagger.dump(tmp_path / "no")]
-    with tagger.open(path):
+    assert Tagger().open(path).tag(X[0]) == CRF(model_filename=str(path)).predict_single(X[0])
+    with tagger.open(path) as opened_tagger:
+        assert opened_tagger is tagger
         assert tagger.labels() == sorted({label for own in Y for label in own})
         assert pickle.loads(pickle.dumps(tagger)).tag(X[0]) == tagger.tag(X[0])  # noqa: S301
     for each in closed:

@@ -8,7 +8,7 @@ import math
 import struct
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -106,8 +106,7 @@ class PlainRoad:
     left = _MOST_STEPS  # of all models of the process
 
     def __init__(self, weights: CrfsuiteModel) -> None:
-        self._states, self._pairs = weights.states, weights.pairs()
-        self._known: dict[int, list[tuple[int, float]]] = {0: []}
+        self._states, self._pairs = lru_cache(None)(weights.states), weights.pairs()
 
     def is_over(self, read: Numbered) -> bool:
         """Count the weights that sequences need; return whether they are too many."""
@@ -132,14 +131,11 @@ class PlainRoad:
         for size in read.sizes:
             own = [0.0] * n_labels
             for k in range(m, m + size):
-                number = max(read.numbers[k], 0)
-                known = self._known.get(number)
-                if known is None:
-                    known = self._known[number] = self._states(number)
+                number = read.numbers[k]
                 x = read.values.get(k, 1.0)
                 if x != 1.0:
                     (x,) = _FLOAT.unpack(_FLOAT.pack(x))  # as the kernels read it
-                for label, weight in known:
+                for label, weight in self._states(number) if number > 0 else ():
                     own[label] += x * weight
             scores.append(own)
             m += size

@@ -3,7 +3,6 @@
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ...errors import Errors, SparseCRFError
@@ -60,13 +59,22 @@ class Tagger:
         vars(found)["_opened"] = Predictor(weights)
         return found
 
-    def open(self, name: "str | PathLike[str]") -> "closing[Tagger]":
-        """Open a model's file. RAISES: OSError, or SparseCRFError for another file."""
+    def __enter__(self) -> "Tagger":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self, name: "str | PathLike[str]") -> "Tagger":
+        """Open a model's file. RETURNS: itself, which `with` closes.
+
+        RAISES: OSError, or SparseCRFError for another file.
+        """
         with open(name, "rb") as file:
             return self.open_inmemory(file.read(), name)
 
-    def open_inmemory(self, value: bytes, name: object = "the model") -> "closing[Tagger]":
-        """Open a model's bytes. name: for messages. RAISES: SparseCRFError for other bytes."""
+    def open_inmemory(self, value: bytes, name: object = "the model") -> "Tagger":
+        """Open a model's bytes; see `open`. name: for messages."""
         if value.startswith(MAGIC):
             weights: Weights = CrfsuiteModel(value, name)
         else:
@@ -75,7 +83,7 @@ class Tagger:
             weights = TrainedWeights.from_bytes(value, name)
         self.close()
         vars(self).update(vars(Tagger.of(weights)))
-        return closing(self)
+        return self
 
     def close(self) -> None:
         """Remove the model."""
