@@ -1,7 +1,7 @@
 """Prediction of labels of sequences, by the plain decoder at first, then by the kernels.
 
 Loading the kernels takes longer than labelling thousands of short sequences plainly. So a process
-that has not loaded them labels plainly until this has cost as much, and then loads them, once.
+that has not loaded them labels plainly at first, and loads them, once, if it goes on.
 """
 
 import math
