@@ -103,19 +103,18 @@ class Learner:
         self,
         X: Sequences,
         y: Sequences,
-        X_dev: Sequences | None = None,
-        y_dev: Sequences | None = None,
+        held_out: tuple[Sequences, Sequences],
         sample_weight: ArrayLike | None = None,
         callback: Callable[[Iteration], object] | None = None,
     ) -> TrainedWeights:
         """Train on sequences; for the arguments see `sklearn.CRF.fit`.
 
+        held_out: sequences and labels, for `callback`.
         RAISES: SparseCRFError for invalid features, labels or settings.
         """
         self._check()
         solver, limit = self._make_solver()
-        held_out = [() if each is None else each for each in (X_dev, y_dev)]
-        tokens, labels = read_pairs(held_out[0], held_out[1], "_dev")
+        tokens, labels = read_pairs(*held_out, "_dev")
         own = self.bigrams, self.start_label, self.min_freq or 1
         encoded = read_corpus(X, y, sample_weight, *own)
         start = solver.warm_start

@@ -140,12 +140,14 @@ class Tagger:
         return [*self.predictor.names]
 
     def info(self) -> "WeightSummary":
-        """Return the non-zero weights."""
-        return self.predictor.trained.info()
+        """Return the non-zero weights, and the header of the file."""
+        trained = self.predictor.trained
+        found = trained.info()
+        return found._replace(header={"size": str(len(trained.to_bytes())), **found.header})
 
     def dump(self, filename: "str | PathLike[str] | None" = None) -> None:
         """Write the weights as text to a file, or to the standard output."""
-        lines = self.predictor.trained.lines()
+        lines = self.info().lines()
         if filename is None:
             sys.stdout.writelines(lines)
             return

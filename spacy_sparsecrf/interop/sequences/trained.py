@@ -37,6 +37,20 @@ class WeightSummary(NamedTuple):
     attributes: dict[str, str]
     bigram_features: dict[tuple[str, str | None, str], float]
 
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of a dump, as CRFsuite writes them."""
+        yield "FILEHEADER = {\n"
+        yield from (f"  {name}: {value}\n" for name, value in self.header.items())
+        for title, names in (("LABELS", self.labels), ("ATTRIBUTES", self.attributes)):
+            yield f"}}\n\n{title} = {{\n"
+            yield from (f"{number:>7}: {name}\n" for name, number in names.items())
+        tables = ("TRANSITIONS", 1, self.transitions), ("STATE_FEATURES", 0, self.state_features)
+        for title, kind, weights in tables:
+            yield f"}}\n\n{title} = {{\n"
+            for (source, label), weight in weights.items():
+                yield f"  ({kind}) {source} --> {label}: {weight:f}\n"
+        yield "}\n"
+
 
 class TrainedWeights:
     """The non-zero weights of a model.
@@ -112,11 +126,14 @@ class TrainedWeights:
             names = ", ".join(self.bigrams[:SHOWN])
             raise SparseCRFError(Errors.SC822.format(n=len(self.bigrams), names=names))
         attributes = [*dict.fromkeys(self.attributes + [START] * self.has_start)]
-        n, unigram, bigram = len(attributes), self.model.unigram, self.model.bigram
-        rows = [(key - ALWAYS - 1, -1, y, float(value)) for (key, _, y), value in unigram.entries()]
-        for (_, before, y), value in bigram.entries():
-            is_start = before == len(self.labels)
-            place = (attributes.index(START), -1) if is_start else (n, before)
+        n, n_labels = len(attributes), len(self.labels)
+        start = attributes.index(START) if self.has_start else n
+        rows = [
+            (key - ALWAYS - 1, -1, y, float(value))
+            for (key, _, y), value in self.model.unigram.entries()
+        ]
+        for (_, before, y), value in self.model.bigram.entries():
+            place = (start, -1) if before == n_labels else (n, before)
             rows.append((*place, y, float(value)))
         return write_crfsuite(self.labels, attributes, ExternalWeights.of(rows))
 
@@ -145,7 +162,7 @@ class TrainedWeights:
         return {text: number for number, text in enumerate(self.attributes, start=1)}
 
     def info(self) -> WeightSummary:
-        """Return the non-zero weights."""
+        """Return the non-zero weights; the header lacks the size of the file."""
         labels, before = self.model.labels, [*self.model.labels, None]
         texts = dict(enumerate(self.attributes, start=ALWAYS + 1))
         states = {
@@ -159,7 +176,6 @@ class TrainedWeights:
         transitions = {pair: weight for key, pair, weight in pairs if key == ALWAYS}
         bigrams = {(texts[key], *pair): weight for key, pair, weight in pairs if key != ALWAYS}
         header = {
-            "size": str(len(self.to_bytes())),
             "num_features": str(len(states) + len(transitions)),
             "num_labels": str(len(labels)),
             "num_attrs": str(len(self.attributes)),
@@ -167,23 +183,8 @@ class TrainedWeights:
         own, numbers = ({x: str(i) for i, x in enumerate(a)} for a in (labels, self.attributes))
         return WeightSummary(transitions, states, header, own, numbers, bigrams)
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of a dump, as CRFsuite writes them."""
-        info = self.info()
-        yield "FILEHEADER = {\n"
-        yield from (f"  {name}: {value}\n" for name, value in info.header.items())
-        for title, names in (("LABELS", info.labels), ("ATTRIBUTES", info.attributes)):
-            yield f"}}\n\n{title} = {{\n"
-            yield from (f"{number:>7}: {name}\n" for name, number in names.items())
-        tables = ("TRANSITIONS", 1, info.transitions), ("STATE_FEATURES", 0, info.state_features)
-        for title, kind, weights in tables:
-            yield f"}}\n\n{title} = {{\n"
-            for (source, label), weight in weights.items():
-                yield f"  ({kind}) {source} --> {label}: {weight:f}\n"
-        yield "}\n"
 
-
-def write_model(path: str | PathLike[str], data: bytes) -> None:
+def write_file(path: str | PathLike[str], data: bytes) -> None:
     """Write the file of a model. RAISES: SparseCRFError if that fails."""
     own = Path(path)
     write_files(own.parent, {own.name: data}, "model_filename")

@@ -163,7 +163,7 @@ class Trainer:
         RAISES: SparseCRFError if there are no sequences, or the file cannot be written.
         """
         from .learner import Learner  # imports numpy
-        from .trained import write_model
+        from .trained import write_file
 
         self.logparser = SimpleNamespace(iterations=[], last_iteration=None)
         own = self.get_params()
@@ -179,9 +179,9 @@ class Trainer:
         kept = [row for row in self._data if not row[0] == holdout != -1]
         X, X_dev = ([items for _, items, _ in rows] for rows in (kept, held))
         y, y_dev = ([labels for _, _, labels in rows] for rows in (kept, held))
-        weights = learner.learn(X, y, X_dev, y_dev, callback=self._report)
+        weights = learner.learn(X, y, (X_dev, y_dev), callback=self._report)
         if model:
-            write_model(model, weights.to_bytes())
+            write_file(model, weights.to_bytes())
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
         """Receive what training reports: as text, and as in `logparser`; only if `verbose`."""

@@ -15,7 +15,7 @@ from ..sequences.labels import accuracy, read_pairs, read_weights
 from ..sequences.learner import Iteration, Learner, Sequences
 from ..sequences.prediction import Predictor
 from ..sequences.tagger import Tagger
-from ..sequences.trained import write_model
+from ..sequences.trained import write_file
 
 if TYPE_CHECKING:
     from spacy.pipeline import TrainablePipe
@@ -81,10 +81,11 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         sample_weight: [S], >= 0, of sequences; callback: called after each `period` iterations.
         RETURNS: itself. RAISES: SparseCRFError for invalid features, labels or settings.
         """
-        weights = self.learn(X, y, X_dev, y_dev, sample_weight, callback)
+        held_out = () if X_dev is None else X_dev, () if y_dev is None else y_dev
+        weights = self.learn(X, y, held_out, sample_weight, callback)
         self.model_ = Tagger.of(weights)
         if self.model_filename is not None:
-            write_model(self.model_filename, weights.to_bytes())
+            write_file(self.model_filename, weights.to_bytes())
         return self
 
     def save(self, path: str | Path) -> None:
@@ -94,7 +95,7 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         of a sequence then needs.
         RAISES: SparseCRFError for weights of attributes and label pairs (`bigrams`).
         """
-        write_model(path, self._predictor.trained.to_crfsuite())
+        write_file(path, self._predictor.trained.to_crfsuite())
 
     # Prediction
 
@@ -156,32 +157,32 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     @property
     def attributes_(self) -> list[str] | None:
         """The features with weights."""
-        return None if self.tagger_ is None else self.tagger_.predictor.trained.attributes
+        return None if self.tagger_ is None else self._predictor.trained.attributes
 
     @property
     def num_attributes_(self) -> int | None:
         """Number of features with weights."""
-        return None if self.tagger_ is None else len(self.tagger_.predictor.trained.attributes)
+        return None if self.tagger_ is None else len(self._predictor.trained.attributes)
 
     @property
     def size_(self) -> int | None:
         """Size of the file of the model in bytes."""
-        return None if self.tagger_ is None else len(self.tagger_.predictor.trained.to_bytes())
+        return None if self.tagger_ is None else len(self._predictor.trained.to_bytes())
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:
         """The non-zero weights of features with labels, by (feature, label)."""
-        return None if self.tagger_ is None else self.tagger_.info().state_features
+        return None if self.tagger_ is None else self._predictor.trained.info().state_features
 
     @property
     def transition_features_(self) -> dict[tuple[str | None, str], float] | None:
         """The non-zero weights of transitions, by (label before, label); see `WeightSummary`."""
-        return None if self.tagger_ is None else self.tagger_.info().transitions
+        return None if self.tagger_ is None else self._predictor.trained.info().transitions
 
     @property
     def bigram_features_(self) -> dict[tuple[str, str | None, str], float] | None:
         """The non-zero weights of features with pairs, by (feature, label before, label)."""
-        return None if self.tagger_ is None else self.tagger_.info().bigram_features
+        return None if self.tagger_ is None else self._predictor.trained.info().bigram_features
 
     # Components
 
