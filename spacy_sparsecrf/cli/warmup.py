@@ -99,7 +99,7 @@ def _call_all(pipe: Any, doc: Doc) -> None:
     target, labels, ids = Entities(), ["U-X", "O"], [np.zeros(len(doc), np.int32)]
     target.spans(ids, labels)
     target.write([doc], ids, labels, overwrite=True)
-    # Of the scikit-learn estimator, which may not be installed.
+    # Of taggers of sequences without Docs.
     from ..kernels.layout import Csr
     from ..kernels.values import score_numbered
 

@@ -58,7 +58,7 @@ class ExternalWeights(NamedTuple):
 
 
 class CrfsuiteModel:
-    """A model in CRFsuite's format, of which only what is asked for is read.
+    """A model in CRFsuite's format, read on demand.
 
     data: the file; path: for messages. RAISES: SparseCRFError, also later, for damaged data.
     Attributes: labels: in order.

@@ -33,12 +33,14 @@ from ..pipeline.component import SparseCRFPipe
 from ..targets.spans import SpanTarget
 from .crfsuite_file import ExternalWeights
 from .external_models import CRFSUITE, WAPITI, TrainedModel
+from .sequences.trained import START
 
 INVALID = -1e4
 """Weight of labels and label pairs that are not valid."""
 NOTHING = "_"
 """Column without a feature, and missing label."""
-MARKS = START, END, LINE, ALL = "__BOS__", "__EOS__", "__LINE__", "__ALL__"
+END, LINE, ALL = "__EOS__", "__LINE__", "__ALL__"
+MARKS = START, END, LINE, ALL
 _ESCAPES = str.maketrans({":": "\\:", "\\": "\\\\"})  # in CRFsuite's files
 
 
@@ -145,15 +147,15 @@ def sequences(
     """
     features, program, used = cast("Any", pipe.features), model.program, {*model.features}
     names = {key: _field(name, program) for key, name in pipe.named().by_hash().items()}
+    reading = _reading_columns(features) if _is_own(pipe, program) else None
     for batch in minibatch(examples, 128):  # type: ignore[no-untyped-call]
         docs = [each.predicted for each in batch]
         gold = [label for each in batch for label in pipe.target.gold(each)]
         for read in features.readings(docs, pipe.settings.sequences):
             found, shown = features.observe([read]), names
             keys, pairs = found.unigram_hashes, found.bigram_hashes
-            if _is_own(pipe, program):
-                reading = "\n".join(f"U{k}:%x[0,{k}]" for k in range(len(features.columns)))
-                record = NameRecord(type(features)(text=reading, columns=features.columns))
+            if reading is not None:
+                record = NameRecord(reading)
                 keys = record(docs, pipe.settings.sequences).hashes
                 cells = record.names(np.unique(keys)).items()
                 shown = {x: _field(read_pattern_name(name)[1][0], program) for x, name in cells}
@@ -173,6 +175,12 @@ def sequences(
                         if name := names.get(key):
                             fields.append(f"{name.translate(_ESCAPES)}:{found.values[t, i]}")
                 yield "\t".join(fields) + "\n" * (1 + (t in last))
+
+
+def _reading_columns(features: Any) -> Any:
+    """Return patterns that read each column of others, alone."""
+    patterns = (f"U{k}:%x[0,{k}]" for k in range(len(features.columns)))
+    return type(features)(text="\n".join(patterns), columns=features.columns)
 
 
 def _is_own(pipe: SparseCRFPipe, program: str) -> bool:

@@ -4,18 +4,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...corpus.builder import CorpusBuilder
 from ...corpus.encoded import EncodedCorpus, Observations
-from ...corpus.numbering import find_keys
+from ...corpus.numbering import Floats, Hashes, Longs, Mask, find_keys
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...model.model import CRFModel
 from .attributes import SEPARATOR, Vocabulary, invalid, read_numbers
 from .labels import read_gold, read_weights
-
-Longs = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 # The key of the feature that is active at every token; an attribute's key is its number plus this.
 ALWAYS = 1
@@ -32,7 +29,7 @@ class Attributes(NamedTuple):
     offsets: Longs
     tokens: Longs
     numbers: Longs
-    values: NDArray[np.float64]
+    values: Floats
 
 
 class Encoded(NamedTuple):
@@ -171,7 +168,7 @@ def bigrams_of(model: CRFModel, n_attributes: int) -> Mask:
     return chosen
 
 
-def _keys(numbers: Longs) -> NDArray[np.uint64]:
+def _keys(numbers: Longs) -> Hashes:
     """Return the keys of attributes."""
     return (numbers + ALWAYS).astype(np.uint64)
 
@@ -186,7 +183,7 @@ def _check_fits(n_tokens: int, n_values: int) -> None:
         raise SparseCRFError(Errors.SC808.format(**counts, **sizes))
 
 
-def rows_of(tokens: Longs, numbers: Longs, n_tokens: int) -> NDArray[np.uint64]:
+def rows_of(tokens: Longs, numbers: Longs, n_tokens: int) -> Hashes:
     """Return keys of features as rows [N, P], padded with 0; tokens: [M], ascending."""
     sizes = np.bincount(tokens, minlength=n_tokens)
     rows = np.zeros((n_tokens, sizes.max(initial=0)), np.uint64)

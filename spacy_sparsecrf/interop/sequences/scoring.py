@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...corpus.numbering import Array, Hashes, Longs, Singles
 from ...decoding.decoder import Decoder, ScoredTokens
 from ...decoding.probabilities import Posterior
 from ...kernels.layout import Csr
@@ -14,12 +14,11 @@ from ...kernels.numba_support import Bound
 from ...kernels.values import score_numbered
 from ...model.model import CRFModel
 from .attributes import Numbered
-from .encoding import ALWAYS, Longs, bigrams_of, rows_of
+from .encoding import ALWAYS, bigrams_of, rows_of
 from .trained import TrainedWeights
 
 _score = Bound(score_numbered)
 _PAIRS = np.array([ALWAYS], np.uint64)
-Floats = NDArray[np.float32]
 
 
 class CompiledRoad:
@@ -44,7 +43,7 @@ class CompiledRoad:
         return _cut(read, self._decoder.marginals(scored))
 
 
-def _cut(read: Numbered, found: NDArray[Any]) -> Iterator[list[Any]]:
+def _cut(read: Numbered, found: Array) -> Iterator[list[Any]]:
     """Yield what was found for the tokens of each sequence."""
     rows = found.tolist()
     return (rows[a:b] for a, b in pairwise(read.ends))
@@ -73,9 +72,7 @@ class Scorer:
         pairs = self._pairs(sizes, numbers, places, values) if self._has_pairs else _PAIRS
         return ScoredTokens(np.array(read.ends), scores, pairs)
 
-    def _pairs(
-        self, sizes: Longs, numbers: Longs, places: Longs, values: Floats
-    ) -> NDArray[np.uint64]:
+    def _pairs(self, sizes: Longs, numbers: Longs, places: Longs, values: Singles) -> Hashes:
         """Return the features of tokens that are conjoined with pairs of labels."""
         own = self._chosen[np.maximum(numbers, 0)]
         own[places[values != 1.0]] = False
