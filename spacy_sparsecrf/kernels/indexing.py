@@ -12,9 +12,6 @@ from .hashing import mix
 from .layout import Csr, Floats, Ints
 from .numba_support import inlined, kernel
 
-# The numbers of rows that keep theirs.
-AS_NUMBERED: Ints = np.empty(0, np.int32)
-
 
 @inlined
 def _hash_row(row: Ints) -> np.uint64:
@@ -78,26 +75,20 @@ def number_rows(
 
 
 @kernel(allocates=True)
-def transpose(table: Csr, n_columns: int, number: Ints) -> Csr:
-    """Transpose a pattern by counting; rows stay in their order inside each column.
-
-    number: [R] int32, new number of each row, -1 to drop it; `AS_NUMBERED`: unchanged.
-    """
-    indptr, indices, is_same = table.indptr, table.indices, len(number) == 0
+def transpose(table: Csr, n_columns: int) -> Csr:
+    """Transpose a pattern by counting; rows are ascending inside each column."""
+    indptr, indices = table.indptr, table.indices
     col_ptr = np.zeros(n_columns + 1, np.int64)
-    for row in range(len(indptr) - 1):
-        for j in range(indptr[row], indptr[row + 1]):
-            col_ptr[indices[j] + 1] += is_same or number[row] >= 0
+    for j in range(indptr[0], indptr[-1]):
+        col_ptr[indices[j] + 1] += 1
     for o in range(n_columns):
         col_ptr[o + 1] += col_ptr[o]
     col_rows = np.empty(col_ptr[n_columns], np.int32)
     for row in range(len(indptr) - 1):
-        new = np.int32(row) if is_same else number[row]
-        if new >= 0:
-            for j in range(indptr[row], indptr[row + 1]):
-                o = indices[j]
-                col_rows[col_ptr[o]] = new
-                col_ptr[o] += 1
+        for j in range(indptr[row], indptr[row + 1]):
+            o = indices[j]
+            col_rows[col_ptr[o]] = row
+            col_ptr[o] += 1
     for o in range(n_columns, 0, -1):
         col_ptr[o] = col_ptr[o - 1]
     col_ptr[0] = 0
@@ -122,6 +113,35 @@ def select(table: Csr, number: Ints) -> Csr:
             new_indices[kept] = column
             kept += 1
     return Csr(new_indptr, new_indices)
+
+
+@kernel
+def enter_rows(
+    first: int, last: int, rows: Ints, number: int, table: Csr, ptr: Ints, entered: Ints
+) -> None:
+    """Count, or enter, rows of a pattern in the columns first:last of its transpose.
+
+    The caller counts, allocates, and enters. Chunks of columns are independent of each other.
+    rows: [n], of the table, whose columns are ascending; number: of the first of these rows; ptr:
+    [columns] int64, in and out, a count, or the next position of a column in `entered`; entered:
+    int32, out, numbers of the rows of a column, or [0] to count.
+    """
+    for i in range(len(rows)):
+        begin, end = table.indptr[rows[i]], table.indptr[rows[i] + 1]
+        low, high = begin, end
+        while low < high:
+            middle = (low + high) >> 1
+            if table.indices[middle] < first:
+                low = middle + 1
+            else:
+                high = middle
+        for j in range(low, end):
+            column = table.indices[j]
+            if column >= last:
+                break
+            if len(entered):
+                entered[ptr[column]] = number + i
+            ptr[column] += 1
 
 
 @kernel(allocates=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.numbering import concatenated_ranges, find_keys, runs_of_tokens
-from ..kernels.indexing import AS_NUMBERED, transpose
+from ..kernels.indexing import take, transpose
 from ..kernels.layout import Csr
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -23,8 +23,6 @@ Words: TypeAlias = NDArray[np.uint64]
 _WORD = 64  # labels
 # Sequences are sorted by the contexts of this many first tokens.
 _SORTED_BY = 4
-# Tokens whose features are reordered at a time, so that temporary arrays are short.
-_CHUNK = 1 << 16
 
 
 def set_numbers(labels: Ints, n_labels: int) -> Longs:
@@ -157,6 +155,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
     numbers = np.where(token_weight < 0.0, set_numbers(gold, n_labels), 0)
     table = set_table(corpus.sets, n_labels)
     ctx_features = Csr(corpus.ctx_indptr, corpus.ctx_indices)
+    features = take(Csr(corpus.uni_indptr, corpus.uni_indices), tokens)
     return Lattice(
         offsets=offsets,
         weights=weights,
@@ -168,30 +167,17 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
         valid=valid,
         clamped=clamped,
         begins=begins,
-        feature_tokens=_feature_tokens(corpus, tokens),
+        feature_tokens=transpose(features, len(corpus.unigram_keys)),
         values=corpus.values,
         value_rows=tokens if len(corpus.value_features) else tokens[:0].copy(),
         value_features=corpus.value_features,
         context=corpus.context[tokens],
         ctx_features=ctx_features,
-        feature_contexts=transpose(ctx_features, len(corpus.bigram_keys), AS_NUMBERED),
+        feature_contexts=transpose(ctx_features, len(corpus.bigram_keys)),
         n_previous=n_labels + int(corpus.start_label),
         n_tokens=len(tokens),
         n_features=len(corpus.unigram_keys),
     )
-
-
-def _feature_tokens(corpus: EncodedCorpus, tokens: Longs) -> Csr:
-    """Return the positions in `tokens` [N], of the corpus, where each unigram feature occurs."""
-    starts = corpus.uni_indptr[tokens]
-    sizes = corpus.uni_indptr[tokens + 1] - starts
-    indptr = np.append(0, np.cumsum(sizes))
-    indices = np.empty(int(indptr[-1]), np.int32)
-    for first in range(0, len(tokens), _CHUNK):
-        own = slice(first, first + _CHUNK)
-        found = corpus.uni_indices[concatenated_ranges(starts[own], sizes[own])]
-        indices[indptr[first] : indptr[first] + len(found)] = found
-    return transpose(Csr(indptr, indices), len(corpus.unigram_keys), AS_NUMBERED)
 
 
 def _sorted_by_contexts(corpus: EncodedCorpus, sequences: Longs) -> Longs:

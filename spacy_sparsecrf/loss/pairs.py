@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..kernels import layout
-from ..kernels.indexing import AS_NUMBERED, select, take, transpose
+from ..kernels.indexing import select, take, transpose
 from ..kernels.layout import Csr
 from ..kernels.pair_counts import (
     correction_sums,
@@ -92,7 +92,7 @@ def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) ->
         layout.Contexts(choice.matrix_of.astype(np.int32), constant, *entries),
         np.repeat(np.arange(len(first), dtype=np.int32), np.diff(entries[0])),
         weights,
-        transpose(weights, int(rows.ptr[-1]), AS_NUMBERED),
+        transpose(weights, int(rows.ptr[-1])),
     )
 
 
@@ -278,7 +278,7 @@ class PairPotentials:
         self.context_chunks = cut(n_corrections, n_chunks)
         tokens = np.bincount(contexts.context, minlength=len(contexts.arrays.matrix_of))
         self._correction_chunks = cut(tokens[contexts.correction_context], n_chunks)
-        self._row_matrices = transpose(contexts.matrix_blocks, len(self.rows), AS_NUMBERED)
+        self._row_matrices = transpose(contexts.matrix_blocks, len(self.rows))
         self._row_chunks = self.rows.chunks(np.diff(self._row_matrices.indptr) + 1, n_chunks)
         by_matrix = np.argsort(contexts.arrays.matrix_of, kind="stable").astype(np.int32)
         bounds = np.arange(len(self.potentials.shift) + 1)

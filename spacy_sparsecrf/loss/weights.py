@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..kernels.indexing import transpose
+from ..corpus.numbering import positions
 from ..parallel import Chunks, cut
 from .lattice import Floats, Ints, Longs
 from .workspace import Workspace
@@ -33,11 +33,9 @@ class FeatureBlocks:
     def __len__(self) -> int:
         return len(self.features)
 
-    def number(self, first: int = 0, last: int | None = None) -> Ints:
-        """Return the number [O] of each feature's block, -1 if it is not one of first:last."""
-        found = np.full(self._n_features, -1, np.int32)
-        found[self.features[first:last]] = np.arange(len(self), dtype=np.int32)[first:last]
-        return found
+    def number(self) -> Ints:
+        """Return the number [O] of each feature's block, -1 for none."""
+        return positions(self.features, self._n_features)
 
     def chunks(self, sizes: Longs, n_chunks: int, first: int = 0) -> Chunks:
         """Cut the blocks from `first` on by cost; sizes: [R], number of items summed per block."""
@@ -61,10 +59,7 @@ class FrequentFeatures:
         saved = np.concatenate(([0], np.cumsum(gains[:most])))
         self.n_rows = n_frequent = int(np.argmax(saved))
         self.n_weights = int(rows.ptr[n_frequent])
-        lattice = space.lattice
-        self.tokens = transpose(
-            lattice.feature_tokens, lattice.n_tokens, rows.number(0, n_frequent)
-        )
+        self.tokens = space.by_token(rows.features[:n_frequent])
         self.table = np.zeros((n_frequent, space.padded), space.dtype)
         row = np.repeat(np.arange(n_frequent), np.diff(rows.ptr[: n_frequent + 1]))
         self._places: Longs = row * space.padded + rows.places[: self.n_weights]
@@ -86,12 +81,9 @@ class OriginFeatures(FrequentFeatures):
     """
 
     def __init__(self, space: Workspace, rows: FeatureBlocks, origin: Floats) -> None:
-        lattice = space.lattice
         super().__init__(space, rows, np.zeros(len(rows), np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
         kept, own = np.unique(row[origin != 0.0], return_inverse=True)
-        number = np.full(lattice.n_features, -1, np.int32)
-        number[rows.features[kept]] = np.arange(len(kept))
-        self.tokens = transpose(lattice.feature_tokens, lattice.n_tokens, number)
+        self.tokens = space.by_token(rows.features[kept])
         self.table = np.zeros((len(kept), space.padded), space.dtype)
         self.table[own, rows.places[origin != 0.0]] = origin[origin != 0.0]

@@ -13,7 +13,6 @@ from ..kernels.expectations import (
     infer_chunk,
     unigram_curvature,
 )
-from ..kernels.indexing import transpose
 from ..kernels.layout import Columns, ContextBlocks, Sequences, Tables, Unigrams, Vectors
 from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot, each_with
@@ -76,7 +75,7 @@ class WorkingLoss(OffsetLoss):
         if stochastic and len(self.origin):
             self.frequent = OriginFeatures(workspace, self.unigram, self.origin[: self.split])
         tokens, first = lattice.feature_tokens, self.frequent.n_rows
-        self.token_blocks = transpose(tokens, lattice.n_tokens, self.unigram.number(first))
+        self.token_blocks = workspace.by_token(self.unigram.features[first:], first)
         self.columns = Columns(self.unigram.features, tokens.indptr, tokens.indices)
         # Only with real values: their weights.
         self.values: list[ValueWeights] = []

@@ -60,6 +60,26 @@ def test_layouts_are_what_their_names_say():
             assert len(contexts.arrays.corr_place) > 0
 
 
+@pytest.mark.parametrize("n_threads", [1, 3, 7])
+@pytest.mark.parametrize("n_frequent", [0, 2, 100])
+@pytest.mark.parametrize("lengths", [[1], SHORT * 5])
+def test_tokens_have_the_blocks_of_their_features(lengths, n_frequent, n_threads):
+    problem = sparse_problem(61, 3, lengths, n_values=12)
+    limits = Limits(table_bytes=n_frequent * 8 * 8)
+    working = restricted(problem, n_threads=n_threads, limits=limits)
+    rows, tokens = working.unigram.features, working.space.lattice.feature_tokens
+    occurs = [tokens.indices[tokens.indptr[o] : tokens.indptr[o + 1]] for o in rows]
+    first = min(n_frequent, len(rows))
+    assert working.frequent.n_rows == first
+    for table, chosen in (
+        (working.frequent.tokens, range(first)),
+        (working.token_blocks, range(first, len(rows))),
+    ):
+        expected = [[r for r in chosen if t in occurs[r]] for t in range(sum(lengths))]
+        found = np.split(table.indices, table.indptr[1:-1])
+        assert [own.tolist() for own in found] == expected
+
+
 @pytest.mark.parametrize("together", [1, 99])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("scale", [-30.0, 30.0])

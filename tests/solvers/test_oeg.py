@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.factors import Factors
-from spacy_sparsecrf.kernels.indexing import AS_NUMBERED, transpose
+from spacy_sparsecrf.kernels.indexing import transpose
 from spacy_sparsecrf.kernels.layout import Csr
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
@@ -54,7 +54,7 @@ class Reference:
         lattice, corpus, spans = working.space.lattice, problem.corpus, problem.sequences()
         tests = Csr(corpus.uni_indptr, corpus.uni_indices)
         known = [contents(corpus.labels, tests, span.start, span.stop) for span in spans]
-        features = transpose(lattice.feature_tokens, lattice.n_tokens, AS_NUMBERED)
+        features = transpose(lattice.feature_tokens, lattice.n_tokens)
         order = [
             known.index(contents(lattice.labels, features, *bounds))
             for bounds in pairwise(lattice.offsets)

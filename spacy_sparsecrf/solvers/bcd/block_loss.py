@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...kernels.indexing import AS_NUMBERED, select, take, transpose
+from ...kernels.indexing import select, take, transpose
 from ...kernels.layout import Csr, Vectors
 from ...loss.lattice import Floats, Ints, Lattice, Longs
 from ...loss.pairs import row_sums
@@ -66,7 +66,7 @@ class BlockLayout:
         distinct = distinct[np.diff(contexts.arrays.corr_ptr)[distinct % n_contexts] > 0]
         bounds = np.searchsorted(distinct, np.arange(len(rows) + 1) * n_contexts)
         own = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
-        return transpose(contexts.matrix_blocks, len(rows), AS_NUMBERED), own
+        return transpose(contexts.matrix_blocks, len(rows)), own
 
 
 class BlockDescent:
