@@ -28,7 +28,7 @@ from .phrase_sources import Tokenize, check_phrases, read_phrases, undoubled
 from .phrases import PhraseList, marks_of, restored, saved
 from .plan import TemplatePlan, make_plan
 from .templates import Conjunction, Template, parse_templates, without_sets
-from .tokens import JOINED, TokenReader
+from .tokens import Alone, TokenReader
 from .word_labels import WordLabelReader
 
 if TYPE_CHECKING:
@@ -104,18 +104,20 @@ class PlanFeaturizer:
         """
         return self.observe(self.readings(docs, sequences))
 
-    def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
+    def readings(
+        self, docs: Sequence[Doc], sequences: str = "sents", alone: Alone = None
+    ) -> list[Readings]:
         """Read the attribute values of Docs, without hashing features.
 
         The first Docs with tokens determine the width of vectors, hence the number of features.
 
-        docs, sequences: as for `__call__`.
+        docs, sequences: as for `__call__`; alone: see `Alone`.
         RETURNS: the readings of all words, in order, one for each run of `by_vocab`.
         RAISES: SparseCRFError for another value of `sequences`, and for words and annotations that
             cannot be read.
         """
         tokens.check_mode(sequences)
-        return [self._read(run, sequences) for run in by_vocab(docs)]
+        return [self._read(run, sequences, alone) for run in by_vocab(docs)]
 
     def observe(self, readings: Sequence[Readings]) -> Observations:
         """Hash the features of the output of `readings`."""
@@ -155,7 +157,7 @@ class PlanFeaturizer:
             table = self._table = like_num, LexemeTable(self._word_readers(like_num), self.seen)
         return table[1]
 
-    def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
+    def _read(self, docs: Sequence[Doc], sequences: str, alone: Collection[Doc] | None) -> Readings:
         """Read Docs of one vocab, with at least one token; see `readings`."""
         vocab = docs[0].vocab
         table, plan = self.words(vocab, docs), self.plan
@@ -163,8 +165,8 @@ class PlanFeaturizer:
         rows, lexical, kinds, lexicon = table.find(values, vocab.strings)
         words = values, rows, kinds
         offsets, division = tokens.sequences_of(docs, (sequences == "sents", *plan.filled), words)
-        if sequences == JOINED:
-            offsets = tokens.joined(offsets, division.ends)
+        if alone is not None:
+            offsets = tokens.joined(offsets, division.ends, [doc in alone for doc in docs])
         kept = division.kept
         if kept is not None:
             rows, values = rows[: len(kept)], values[: len(kept)]

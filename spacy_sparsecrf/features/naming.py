@@ -24,7 +24,7 @@ from .classes import ClassReader
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .parsing import Read
 from .plan import seed_of, width_of
-from .tokens import number_of, texts_of, value_of
+from .tokens import Alone, number_of, texts_of, value_of
 from .word_labels import WordLabelTable, WordTokens
 
 
@@ -273,9 +273,9 @@ class NameRecord:
         """Hash the features of Docs; see `Featurizer`."""
         return self._features.observe(self.read(docs, sequences))
 
-    def read(self, docs: Sequence[Doc], sequences: str) -> list[Readings]:
-        """Read Docs and record the readings. RETURNS: one per run of Docs with the same vocab."""
-        found = self._features.readings(docs, sequences)
+    def read(self, docs: Sequence[Doc], sequences: str, alone: Alone = None) -> list[Readings]:
+        """Read Docs and record the readings; see `Featurizer.readings`."""
+        found = self._features.readings(docs, sequences, alone)
         for readings, of_vocab in zip(found, by_vocab(docs), strict=True):
             self._keep(readings, of_vocab)
         return found
@@ -376,21 +376,20 @@ class NameRecord:
             self._tokens.know([read], marks)
         known = dict(zip(plan.templates.value_keys.tolist(), plan.value_names, strict=True))
         texts = np.array([known.get(key) for key in wanted.tolist()], dtype=object)
-        slots = build_table(wanted)
-        is_open = np.ones(len(wanted) + 1, dtype=np.bool_)
-        is_open[-1] = False  # For positions of -1.
+        left = np.arange(len(wanted))
         namers: dict[int, CellNames] = {}
         for kept in self._kept:
-            if not is_open.any():
+            if not len(left):
                 break
             readings = kept.restore(self._lexical[kept.readings.lexicon])
             hashes = readings.hash(readings.templates.conjunctions)
             positions = np.empty(hashes.size, dtype=np.int32)
-            lookup(slots, wanted, hashes.reshape(-1, 1), positions)
-            # Not indexed by int32, which crashes if numpy cannot allocate a buffer.
-            cells = np.flatnonzero(np.take(is_open, positions))
-            features, first = np.unique(positions[cells], return_index=True)
-            is_open[features] = False
+            # Frequent features are found at once, so that the table soon fits in a cache.
+            keys = wanted[left]
+            lookup(build_table(keys), keys, hashes.reshape(-1, 1), positions)
+            cells = np.flatnonzero(positions >= 0)
+            found, first = np.unique(positions[cells], return_index=True)
+            features, left = left[found], np.delete(left, found)
             if id(kept.vocab) not in namers:
                 make = self._features.names_of_cells or CellNames
                 namers[id(kept.vocab)] = make(self._features, kept.vocab, self._tokens)

@@ -6,7 +6,7 @@ their N tokens, 0 = missing. Numbers (vectors and extension attributes) can be r
 (`read_values`), or hashed: each dimension of a vector by its bin.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import accumulate, chain
 from statistics import NormalDist
@@ -31,10 +31,10 @@ from .templates import PlacedAttribute
 
 Values: TypeAlias = NDArray[np.uint64]
 TokenReader: TypeAlias = Callable[[Sequence[Doc]], Values]
+Alone: TypeAlias = Collection[Doc] | None
+"""For training, Docs that are not joined to others in a sequence; None: all."""
 
 MODES = ("sents", "docs")
-JOINED = "joined"
-"""As "docs", with Docs joined as in training."""
 # Docs, and words, of a sequence of several Docs, at most.
 _MOST_DOCS, _MOST_WORDS = 10, 250
 EMPTY = 0x27D4EB2F165667C5
@@ -46,7 +46,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 def check_mode(mode: str) -> None:
     """Raise `SparseCRFError` for anything but "sents" and "docs"."""
-    if mode != JOINED and mode not in MODES:
+    if mode not in MODES:
         raise SparseCRFError(Errors.SC105.format(value=mode, known=", ".join(MODES)))
 
 
@@ -82,23 +82,28 @@ def sequences_of(
     return offsets, Division(kept.searchsorted(ends), ends, kept, apart)
 
 
-def joined(offsets: Longs, ends: Longs) -> Longs:
-    """Join Docs: remove offsets of sequences where some Docs end. ends: [D] int64, of Docs.
+def joined(offsets: Longs, ends: Longs, alone: Sequence[bool]) -> Longs:
+    """Join Docs: remove offsets of sequences where some Docs end.
 
     A sequence has 1 to 10 Docs, at random, so that a model learns from single sentences to label
-    texts; a generator with a fixed seed draws the numbers. Long Docs are texts already.
+    texts; a generator with a fixed seed draws the numbers for each run of Docs that may be joined.
+    Long Docs are texts already. ends: [D] int64, of Docs; alone: [D], Docs that are not joined.
     """
-    numbers = np.random.default_rng(0).integers(1, _MOST_DOCS, len(ends), endpoint=True)
-    joints, begin, behind, n = list[int](), 0, 0, 0
-    for number, end in zip(numbers.tolist(), ends.tolist(), strict=True):
-        if n > 0 and end - begin <= _MOST_WORDS:
-            joints.append(behind)
+    numbers = np.random.default_rng(0).integers(1, _MOST_DOCS, len(ends), endpoint=True).tolist()
+    joints, kept = set[int](), {0, int(offsets[-1])}
+    i = begin = behind = n = 0
+    for end, is_alone in zip(ends.tolist(), alone, strict=True):
+        if is_alone:
+            kept |= {behind, end}
+            i = n = 0
         else:
-            begin, n = behind, number
-        behind, n = end, n - 1
-    kept = ~np.isin(offsets, joints)
-    kept[[0, -1]] = True
-    return offsets[kept]
+            if n > 0 and end - begin <= _MOST_WORDS:
+                joints.add(behind)
+            else:
+                begin, n = behind, numbers[i]
+            i, n = i + 1, n - 1
+        behind = end
+    return offsets[~np.isin(offsets, [*(joints - kept)])]
 
 
 @cache

@@ -415,8 +415,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def named(self) -> Names:
         """Return the names of features, including features that training has made active."""
         if self._state is not None and self._state.record is not None:
-            for keys in self.model.keys:
-                self._names.add(self._state.record.names(self._names.missing(keys)))
+            keys = np.unique(np.concatenate(self.model.keys))
+            self._names.add(self._state.record.names(self._names.missing(keys)))
         return self._names
 
     # Storage: saves the weights of the training run so far, but not the run

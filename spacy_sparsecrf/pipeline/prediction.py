@@ -18,7 +18,7 @@ from ..decoding.chains import SpanEvents as LabelRuns
 from ..errors import Errors, SparseCRFError
 from ..features.featurizer import PlanFeaturizer
 from ..features.naming import NameRecord
-from ..features.tokens import JOINED
+from ..features.tokens import Alone
 from ..progress import watch_compilation
 from ..targets.base import add_extension, ends_of
 from ..targets.scheme import LabelledSpans
@@ -171,19 +171,19 @@ class Reader(NotCopied):
 
 
 def read_docs(
-    setup: Setup, docs: Sequence[Doc], record: NameRecord | None = None, *, joined: bool = False
+    setup: Setup, docs: Sequence[Doc], record: NameRecord | None = None, alone: Alone = None
 ) -> tuple[list[Any], Division]:
     """Read Docs, in parts by vocab, of which there are none without tokens.
 
-    record: reads them instead of the features; joined: whether sequences may have several Docs, for
-    training. RETURNS: readings, or the observations of a custom function; and the words of all
-    Docs. RAISES: SparseCRFError for missing rows of observations.
+    record: reads them instead of the features; alone: see `Alone`. RETURNS: readings, or the
+    observations of a custom function; and the words of all Docs. RAISES: SparseCRFError for
+    missing rows of observations.
     """
     features, mode, kept = setup.features, setup.settings.sequences, None
     parts: list[Any] = []
     if isinstance(features, PlanFeaturizer):
         read = features.readings if record is None else record.read
-        parts = read(docs, JOINED if joined else mode)
+        parts = read(docs, mode, alone)
         if len(parts) == 1 and len(parts[0].division.ends) == len(docs):
             return parts, parts[0].division
         kept = kept_of(parts)

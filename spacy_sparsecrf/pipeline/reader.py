@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import shake_128
-from itertools import compress, groupby
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -264,24 +264,19 @@ class ExampleReader:
             docs = [example.predicted for example in batch]
             if weights is not None:
                 weights = np.repeat(weights, [*map(len, docs)])
-            for joined, run in groupby(zip(docs, gold, strict=True), self._is_joined):
-                own, labels = zip(*run, strict=True)
-                if any(map(len, own)):
-                    self._add(own, np.concatenate(labels), weights, joined)
+            if any(map(len, docs)):
+                self._add(docs, gold, weights)
 
-    def _is_joined(self, pair: tuple[Doc, Ints]) -> bool:
-        """Return whether a Doc may be joined to others. pair: the Doc and its labels.
-
-        The warm start skips a sequence if labels of words are missing.
-        """
-        doc, labels = pair
-        missing = np.flatnonzero(labels < 0).tolist() if self._joins else ()
-        return self._joins and all(doc[i].is_space for i in missing)
-
-    def _add(self, docs: Sequence[Doc], labels: Ints, weights: Floats | None, joined: bool) -> None:
-        """Add the words of Docs; labels, weights: [N], of their tokens; joined: see `read_docs`."""
-        setup, checks = self._job.setup, self._job.checks
-        parts, division = read_docs(setup, docs, self._job.record, joined=joined)
+    def _add(self, docs: Sequence[Doc], gold: Sequence[Ints], weights: Floats | None) -> None:
+        """Add the words of Docs; gold: labels of each; weights: [N], of all tokens."""
+        setup, checks, labels = self._job.setup, self._job.checks, np.concatenate(gold)
+        # The warm start skips a sequence if labels of words are missing.
+        alone = {
+            doc
+            for doc, own in zip(docs, gold if self._joins else (), strict=False)
+            if (own < 0).any() and not all(doc[int(i)].is_space for i in np.flatnonzero(own < 0))
+        }
+        parts, division = read_docs(setup, docs, self._job.record, alone if self._joins else None)
         if division.kept is not None:
             labels = labels[division.kept]
             weights = None if weights is None else weights[division.kept]

@@ -1,6 +1,7 @@
 """Settings of a component: refusals, non-JSON numbers, and effects of those of learning."""
 
 import logging
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from spacy.training import Example
 from spacy_sparsecrf.corpus.numbering import without_rare
 from spacy_sparsecrf.corpus.transform import weighted
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.tokens import joined
 from spacy_sparsecrf.pipeline.factories import COMMON, DEFAULT_LEARNING, FACTORIES, make_sparse_crf
 from spacy_sparsecrf.pipeline.settings import DecodingSettings, LearningSettings
 
@@ -214,6 +216,24 @@ def test_docs_with_weights_or_missing_labels_stay_alone(weight, config):
     for example in () if config else examples[::2]:
         example.reference[1].tag_ = ""
     assert lengths_of_sequences(nlp, examples) == [3, 2] * 9
+    assert len(nlp.get_pipe("sparse_crf")._state.record._kept) == 1  # read at once
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_docs_between_docs_that_stay_alone_are_joined_as_if_they_were_all(seed):
+    """Docs without words end no sequence, but a Doc that stays alone has its own."""
+    random = np.random.default_rng(seed)
+    lengths, alone = random.integers(0, 40, 60), random.random(60) < 0.2
+    ends = np.cumsum(lengths)
+    apart, begin = [np.zeros(1, np.int64)], 0
+    for is_alone, run in groupby(range(60), lambda i: alone[i] and i + 1):
+        own = lengths[[*run]]
+        offsets = np.append(0, np.cumsum(own[own > 0]))
+        found = offsets if is_alone else joined(offsets, np.cumsum(own), [False] * len(own))
+        apart.append(begin + found[1:])
+        begin += int(own.sum())
+    whole = np.append(0, np.cumsum(lengths[lengths > 0]))
+    assert joined(whole, ends, alone.tolist()).tolist() == np.concatenate(apart).tolist()
 
 
 def test_blanks_need_no_label_to_be_joined():

@@ -24,7 +24,7 @@ from ...features.featurizer import PlanFeaturizer
 from ...features.naming import CellNames, TokenValues
 from ...features.parsing import LIMIT
 from ...features.plan import TemplatePlan
-from ...features.tokens import text_of, texts_of
+from ...features.tokens import Alone, text_of, texts_of
 from ...model.names import Outside, write_pattern_name, write_shown
 from ...registry import crf_features
 from ...schema import reported_as
@@ -188,9 +188,9 @@ class PatternFeaturizer(PlanFeaturizer):
         readers = cast("list[Callable[[str], Value]]", super()._word_readers(like_num))
         return [Shown(*both) for both in zip(readers, self.patterns.words, strict=True)]
 
-    def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
+    def _read(self, docs: Sequence[Doc], sequences: str, alone: Alone) -> Readings:
         """Add the views of annotations, computed once for each value."""
-        readings = super()._read(docs, sequences)
+        readings = super()._read(docs, sequences, alone)
         columns = [readings.annotations]
         for at, seen in self.patterns.seen.items():
             numbers = readings.annotations[:, at].tolist()
