@@ -30,12 +30,14 @@ def main(
     repeats: Annotated[int, typer.Option(help="Of each side; 0: the benchmark's own number")] = 0,
     names: Annotated[list[str] | None, typer.Option("--name", help="Data sets; all")] = None,
     tools: Annotated[list[str] | None, typer.Option("--tool", help="Tools; all")] = None,
+    before: Annotated[str, typer.Option(help="Python with an earlier version, for `whole`")] = "",
     quick: Quick = False,
 ) -> None:
     """Run a benchmark."""
     if name not in COMMANDS:
         raise typer.BadParameter(f"{name} is none of {', '.join(COMMANDS)}")
-    COMMANDS[name](Options(folder, data, quick, repeats, tuple(names or ()), tuple(tools or ())))
+    chosen = tuple(names or ()), tuple(tools or ())
+    COMMANDS[name](Options(folder, data, quick, repeats, *chosen, before))
 
 
 if __name__ == "__main__":

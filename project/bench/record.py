@@ -23,7 +23,8 @@ class Options:
     """Options of a benchmark run.
 
     folder: with corpus/, training/ and metrics/; data: see `measure.data`; repeats: of each side, 0
-    for the benchmark's default; names, tools: to run, all if empty.
+    for the benchmark's default; names, tools: to run, all if empty; before: Python with an earlier
+    version of the package.
     """
 
     folder: Path = Path()
@@ -32,6 +33,7 @@ class Options:
     repeats: int = 0
     names: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    before: str = ""
 
     def times(self, usual: int) -> int:
         """Return the number of repetitions of each side."""
@@ -53,7 +55,7 @@ class Record(Results):
         """Add the costs of the sides of a comparison, by tool."""
         for tool, costs in sides.items():
             walls, cpus = [cost.wall for cost in costs], [cost.cpu for cost in costs]
-            own = {"data": data, "what": what, "tool": tool, "mb": costs[0].peak_mb}
+            own = {"data": data, "what": what, "tool": tool, "mb": max(c.peak_mb for c in costs)}
             self.add(f"{data}, {what}, {tool}", **own, wall=walls, cpu=cpus, **more)
 
 

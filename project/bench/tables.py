@@ -11,16 +11,23 @@ from .record import compared
 SECTIONS = {
     "gradient": ("One gradient", compared, 1),
     "whole": ("Whole runs", whole.tables, 2),
+    "scaling": ("Whole runs by size and threads", whole.scaling_table, 1),
+    "sampled": ("Seconds of whole runs", whole.sampled_table, 1),
     "decode": ("From Doc to labels", decode.tables, 2),
     "single": ("One short text", single.tables, 1),
 }
 
 
 def with_kept_rows(body: str, published: Sequence[str], row_names: int) -> str:
-    """Add published rows; row_names: number of leading cells that identify a row."""
+    """Add published rows next to those of the same first cell.
+
+    row_names: number of leading cells that identify a row.
+    """
     kept = rows_of("\n".join(block for block in published if block.startswith("|")))
     rows = {tuple(row[:row_names]): row for row in (*kept, *rows_of(body))}
-    lines = ("| " + " | ".join(row) + " |" for row in rows.values())
+    first = [name for name, *_ in rows.values()]
+    ordered = sorted(rows.values(), key=lambda row: first.index(row[0]))
+    lines = ("| " + " | ".join(row) + " |" for row in ordered)
     return "\n".join([*body.splitlines()[:2], *lines])
 
 

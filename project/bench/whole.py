@@ -1,29 +1,36 @@
 """Whole training runs, from files to a trained model.
 
-Only training is timed; the parts are labelled and scored afterwards.
+Only training is timed; the parts are labelled and scored afterwards. `scaling` repeats a run with
+other numbers of sentences and threads, and `sampled` counts the seconds of its parts.
 """
 
+import hashlib
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-import spacy
+import srsly
 from measure.data import QUICK_SENTENCES
 from measure.processes import Child, Cost, alternate
 from measure.report import number, table
 from measure.results import Row
 from spacy.util import load_config
 
-from spacy_sparsecrf.cli.config import make_config
-from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
-
 from .record import OURS, Options, measurements, middle, tools_of
+from .sampled import GROUPS
 
-SPACY, WHAT = "spaCy", "whole run"
-_PARTS = ("train", "dev", "test")
+BEFORE, SPACY, WHAT = f"{OURS}, before", "spaCy", "whole run"
+# python-crfsuite's c1, c2 and iterations.
+PEERS = {"python-crfsuite, only L1": (0.5, 0, 80), "python-crfsuite, L1 and L2": (0.1, 0.1, 100)}
+# Names of further measurements; training sentences, of which 12,544 are all; threads.
+SCALING, SAMPLED = "scaling", "sampled"
+_SIZES, _THREADS = (1500, 3000, 6000, 12544), ("1", "2")
+_PARTS, _QUICK_STEPS = ("train", "dev", "test"), "2"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -32,7 +39,8 @@ class Job:
     """A data set and its training runs.
 
     corpus: CORPUS-{train,dev,test}.spacy; score: of `spacy evaluate`; config: of our component;
-    pipe: of spaCy, "" for none; limit: maximum number of training sentences, 0 for all.
+    pipe: of spaCy, "" for no peers; limit: maximum number of training sentences, 0 for all; starts:
+    whether mostly processes start: development sentences are limited too, and spaCy does not train.
     """
 
     corpus: str
@@ -41,91 +49,134 @@ class Job:
     pipe: str
     lang: str = "en"
     limit: int = 0
+    starts: bool = False
 
 
 JOBS = {
     "EWT": Job("ud", "tag_acc", "tagger", "tagger"),
     "CoNLL-2002 es": Job("conll2002-es", "ents_f", "ner", "ner", "es"),
     "CoNLL-2002 es, 3,000 sentences": Job("conll2002-es", "ents_f", "ner", "ner", "es", 3000),
+    "CoNLL-2002 es, 50 sentences": Job("conll2002-es", "ents_f", "ner", "ner", "es", 50, True),
     "CoNLL-2002 es, word classes": Job("conll2002-es", "ents_f", "ner_classes", "", "es"),
     "CoNLL-2000": Job("conll2000", "spans_sc_f", "spans", ""),
     "JNLPBA": Job("jnlpba", "ents_f", "ner", "ner"),
 }
 
 
-# Cost of a training run; and MB of its model, and scores in percent.
-Training = tuple[Cost, dict[str, float]]
+# Cost of a training run; and MB and digest of its model, and scores in percent.
+Training = tuple[Cost, Row]
+Sides = dict[str, Callable[[], Training]]
 
 
 class Bench:
     """The sides of one job.
 
-    corpus: directory of the .spacy files; scratch: for models; quick: use few sentences and
-    iterations.
+    options: of the run; scratch: directory for models; job: data set.
     """
 
-    def __init__(self, job: Job, corpus: Path, scratch: Path, quick: bool) -> None:
-        self._job, self._scratch, self._quick = job, scratch, quick
-        self._paths = {part: (corpus / f"{job.corpus}-{part}.spacy").resolve() for part in _PARTS}
-        self._ours_path = scratch / "ours.cfg"
-        self._ours_path.write_text(make_config(job.config), encoding="utf8")
-        self._config = load_config(self._ours_path)
-        self._limit = QUICK_SENTENCES if quick else job.limit
+    def __init__(self, options: Options, scratch: str, job: Job) -> None:
+        self._options, self._scratch, self._job = options, Path(scratch), job
+        stem = options.folder.resolve() / "corpus" / job.corpus
+        self._paths = {part: f"{stem}-{part}.spacy" for part in _PARTS}
+        self._limit = QUICK_SENTENCES if options.quick else job.limit
+        self._config = str(self._scratch / "config.cfg")
+        self._model = self._scratch / "trained" / "model-best"
 
-    def sides(self, tools: Sequence[str]) -> dict[str, Callable[[], Training]]:
-        """Return the sides of this job among the given tools."""
-        known: dict[str, Callable[[], Training]] = {OURS: self._ours}
+    def sides(self) -> Sides:
+        """Return the sides of this job whose names begin with one of the tools."""
+        known: Sides = {OURS: self.ours}
+        if self._options.before:
+            known[BEFORE] = partial(self.ours, python=self._options.before)
         if self._job.pipe:
-            known[SPACY] = self._spacy
-        return {tool: side for tool, side in known.items() if not tools or tool in tools}
+            known |= {name: partial(self._peer, *given) for name, given in PEERS.items()}
+            known |= {} if self._job.starts else {SPACY: self._spacy}
+        return {n: run for n, run in known.items() if n.startswith(self._options.tools or "")}
 
-    def _train(self, config: Path, given: dict[str, str], annotations: list[str]) -> Training:
-        """Run `spacy train`, and score its best model."""
-        output = self._scratch / "trained"
-        shutil.rmtree(output, ignore_errors=True)
-        given = given | {f"paths.{part}": str(self._paths[part]) for part in ("train", "dev")}
-        given["corpora.train.limit"] = str(self._limit)
-        if self._quick:
-            given["training.max_steps"] = "2"
-        overrides = [word for key, value in given.items() for word in (f"--{key}", value)]
-        command = ["python", "-m", "spacy", "train", str(config), "--output", str(output)]
-        cost = Child([*command, *overrides], _ONE_THREAD).wait()
-        nlp, scores = spacy.load(output / "model-best"), {}
-        for part in ("dev", "test"):
-            path, few = self._paths[part], self._limit if self._quick else 0
-            read = make_annotated_corpus(path, limit=few, gold_tokens=True, annotations=annotations)
-            scores[part] = 100.0 * nlp.evaluate(list(read(nlp)))[self._job.score]
-        files = (output / "model-best").rglob("*")
-        size = sum(path.stat().st_size for path in files if path.is_file())
-        return cost, {"model_mb": size / 1e6, **scores}
+    def ours(self, python: str = "python", threads: str = "1", module: str = "spacy") -> Training:
+        """Train by the shipped config; module: that has the command `train`."""
+        words = [self._job.config, "--lang", self._job.lang, "--output", self._config, "--force"]
+        Child([python, "-m", "spacy_sparsecrf", "config", *words]).wait()
+        name = load_config(self._config)["nlp"]["pipeline"][-1]
+        own = {f"components.{name}.n_threads": threads}
+        cost, figures = self._train([python, "-m", *module.split()], "gold_tokens", own)
+        files = sorted(path for path in (self._model / name).rglob("*") if path.is_file())
+        contents = b"".join(path.read_bytes() for path in files if path.name != "cfg")
+        return cost, {**figures, "digest": hashlib.sha256(contents).hexdigest()}
 
-    def _ours(self) -> Training:
-        name = self._config["nlp"]["pipeline"][-1]
-        given = {f"components.{name}.n_threads": "1", "nlp.lang": self._job.lang}
-        given |= {f"corpora.{part}.gold_tokens": "true" for part in ("train", "dev")}
-        annotations = self._config["corpora"]["train"].get("annotations", [])
-        return self._train(self._ours_path, given, annotations)
+    def sampled(self) -> Training:
+        """Train with samples of the stack, and add the seconds of each group."""
+        cost, figures = self.ours(module="bench.sampled spacy")
+        return cost, {**figures, "seconds": srsly.json_loads(cost.output.splitlines()[-1])}
 
     def _spacy(self) -> Training:
-        config = self._scratch / "spacy.cfg"
-        command = ["python", "-m", "spacy", "init", "config", str(config), "--force", "--lang"]
+        command = ["python", "-m", "spacy", "init", "config", self._config, "--force", "--lang"]
         options = ["--pipeline", self._job.pipe, "--optimize", "efficiency"]
         Child([*command, self._job.lang, *options]).wait()
-        given = {f"corpora.{part}.gold_preproc": "true" for part in ("train", "dev")}
-        return self._train(config, given, [])
+        return self._train(["python", "-m", "spacy"], "gold_preproc")
+
+    def _train(self, command: list[str], gold: str, own: dict[str, str] | None = None) -> Training:
+        """Run `train`, and score its best model; gold: setting that gives gold tokens."""
+        shutil.rmtree(self._model.parent, ignore_errors=True)
+        given = (own or {}) | ({"training.max_steps": _QUICK_STEPS} if self._options.quick else {})
+        for part, limit in ("train", self._limit), ("dev", self._limit if self._job.starts else 0):
+            given |= {f"paths.{part}": self._paths[part], f"corpora.{part}.{gold}": "true"}
+            given[f"corpora.{part}.limit"] = str(limit)
+        words = [word for key, value in given.items() for word in (f"--{key}", value)]
+        train = ["train", self._config, "--output", str(self._model.parent), *words]
+        cost = Child([*command, *train], _ONE_THREAD).wait()
+        return self._scored(cost, self._model, partial(self._evaluate, command[0]))
+
+    def _evaluate(self, python: str, path: str) -> Row:
+        """Return the scores of the trained pipeline on the gold tokens of a file."""
+        model, scores = str(self._model), str(self._scratch / "scores.json")
+        words = ["spacy", "evaluate", model, path, "--gold-preproc", "--output", scores]
+        if self._job.config == "spans":  # whose templates read tags
+            words = ["scripts.evaluate", model, path, scores]
+        Child([python, "-m", *words]).wait()
+        return dict(srsly.read_json(scores))
+
+    def _peer(self, c1: float, c2: float, iterations: int) -> Training:
+        from .strings import score
+
+        model = self._scratch / "model.crfsuite"
+        given = c1, c2, _QUICK_STEPS if self._options.quick else iterations, self._limit
+        words = map(str, (self._paths["train"], model, *given))
+        cost = Child(["python", "-m", "bench.strings", *words], _ONE_THREAD).wait()
+        return self._scored(cost, model, partial(score, model, self._job.pipe))
+
+    def _scored(self, cost: Cost, model: Path, score: Callable[[str], Row]) -> Training:
+        """Return a cost, and the size of a model with its scores; score: of a file."""
+        size = sum(path.stat().st_size for path in (model, *model.rglob("*")) if path.is_file())
+        own = {part: 100.0 * score(self._paths[part])[self._job.score] for part in ("dev", "test")}
+        return cost, {"model_mb": size / 1e6, **own}
 
 
 def measure(options: Options) -> None:
-    """Train with all sides alternately on each data set; other rows of the file are kept."""
-    repeats = options.times(1)
-    record = options.record("whole", repeats=repeats, threads=1)
-    for data in options.names or JOBS:
-        with TemporaryDirectory() as scratch:
-            bench = Bench(JOBS[data], options.folder / "corpus", Path(scratch), options.quick)
-            for tool, runs in alternate(repeats, bench.sides(options.tools)).items():
+    """Train with all sides alternately on each data set; other rows of the files are kept."""
+    settings = {"python_crfsuite": version("python-crfsuite"), "spacy": version("spacy")}
+    repeats, names = options.times(1), ("whole", SCALING, SAMPLED)
+    records = {name: options.record(name, repeats=repeats, **settings) for name in names}
+    with TemporaryDirectory() as scratch:
+        for name, data, sides in _plan(options, partial(Bench, options, scratch)):
+            once = {tool: sides.pop(tool) for tool in (SPACY, SAMPLED) if tool in sides}
+            for tool, runs in (alternate(repeats, sides) | alternate(1, once)).items():
                 costs, figures = zip(*runs, strict=True)
-                own = {**figures[-1], "mb": max(cost.peak_mb for cost in costs)}
-                record.compare(data, WHAT, {tool: costs}, **own)
+                records[name].compare(data, WHAT, {tool: costs}, **figures[-1])
+
+
+def _plan(options: Options, bench: Callable[[Job], Bench]) -> Iterator[tuple[str, str, Sides]]:
+    """Yield the file, the data set and the sides of each comparison."""
+    for name in options.names or (*JOBS, *(() if options.tools else (SCALING, SAMPLED))):
+        if name == SCALING:
+            for limit in _SIZES:
+                run = bench(replace(JOBS["EWT"], limit=limit)).ours
+                sides = {n: partial(run, threads=n) for n in _THREADS}
+                yield name, f"EWT, {limit:,} sentences", sides
+        elif name == SAMPLED:
+            for data in ("CoNLL-2002 es", "EWT"):
+                yield name, data, {SAMPLED: bench(JOBS[data]).sampled}
+        else:
+            yield "whole", name, bench(JOBS[name]).sides()
 
 
 def tables(rows: Sequence[Row]) -> str:
@@ -142,3 +193,27 @@ def tables(rows: Sequence[Row]) -> str:
             lines.append([data, tool, *scores, *map(number, costs), times])
     header = ["", "", "test", "development", "CPU s", "wall s", "peak MB"]
     return table([*header, "model MB", "CPU s / ours"], lines)
+
+
+def scaling_table(rows: Sequence[Row]) -> str:
+    """Return a row for each number of sentences, with the costs of one and of two threads."""
+    found = {(row["data"], row["tool"]): row for row in measurements(rows)}
+    lines = []
+    for data in dict.fromkeys(data for data, _ in found):
+        one, two = (found[data, n] for n in _THREADS)
+        cpu, wall = ([median(row[key]) for row in (one, two)] for key in ("cpu", "wall"))
+        shown = map(number, (*cpu, *wall, one["mb"], two["mb"]))
+        same = "yes" if one["digest"] == two["digest"] else "no"
+        lines.append([data, *shown, f"{wall[0] / wall[1]:.2f}x", same])
+    costs = [f"{cost}{n}" for cost in ("CPU s", "wall s", "peak MB") for n in ("", ", 2 threads")]
+    return table(["", *costs, "wall s, 1 / 2 threads", "same model"], lines)
+
+
+def sampled_table(rows: Sequence[Row]) -> str:
+    """Return a row for each data set, with the share of each group of functions."""
+    lines = []
+    for row in measurements(rows):
+        seconds = [row["seconds"].get(group, 0.0) for group in GROUPS]
+        shares = [f"{100 * each / sum(seconds):.0f} %" for each in seconds]
+        lines.append([row["data"], number(row["cpu"][0]), *shares])
+    return table(["", "CPU s", *GROUPS], lines)
