@@ -168,7 +168,7 @@ def _plan(options: Options, bench: Callable[[Job], Bench]) -> Iterator[tuple[str
     """Yield the file, the data set and the sides of each comparison."""
     for name in options.names or (*JOBS, *(() if options.tools else (SCALING, SAMPLED))):
         if name == SCALING:
-            for limit in _SIZES:
+            for limit in _SIZES[: 1 if options.quick else None]:
                 run = bench(replace(JOBS["EWT"], limit=limit)).ours
                 sides = {n: partial(run, threads=n) for n in _THREADS}
                 yield name, f"EWT, {limit:,} sentences", sides
