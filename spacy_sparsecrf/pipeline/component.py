@@ -6,7 +6,6 @@ Creating a component does not import numba; training and prediction do.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -34,7 +33,7 @@ from ..targets.spans import SpanGroups, SpanTarget
 from . import serialization as storage
 from .annotating import Expected, annotated
 from .continued import Continued, continue_training
-from .corpora import OFFERS
+from .corpora import OFFERED, reading
 from .data_checks import DataChecks
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
@@ -130,13 +129,12 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             tree = None if driver is None else driver.tree
             job = Job(setup, label_ids, checks, record_of(setup), tree, nlp, shards, upstream)
             divided = shards or self.engine.divides
-            (within := copy_context()).run(OFFERS.set, loop.trains)
-            read = self.engine.compile(job) if divided else within.run(encode_corpus, examples, job)
+            with reading(offers=loop.trains and not divided):
+                read = self.engine.compile(job) if divided else encode_corpus(examples, job)
             checks.report(setup, read.labels, get_examples)
             if checks.values and read.corpus is not None:
                 checks.warn_of_values(self.name, idle_attributes(nlp, self, checks.values))
             state = begin(job, driver, read, earlier, checkpoint)
-            checks.source = get_examples if loop.trains else None
             cfg = storage.learnt_cfg(setup, read.labels, checks)
             model = earlier.init or earlier.prior
             if state.trainer is None:
@@ -199,7 +197,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _step(self, state: TrainingState, training: "Trainer") -> None:
         """Do one iteration over the corpus, and take its model."""
         # Free the corpus, which the run has encoded, and the decoder of the last model.
-        state.restart, state.checks.source, nothing = None, None, cast("Any", None)
+        state.restart, nothing = None, cast("Any", None)
+        OFFERED.clear()
         if self._cached is not None:
             self._cached = replace(self._cached, model=nothing, decoder=nothing)
         with progress.Task("Training"):

@@ -1,19 +1,20 @@
 """A corpus reader that caches gold Docs and copies gold annotations to predicted Docs."""
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import zip_longest
 from pathlib import Path
 from struct import Struct
 from typing import Any
-from weakref import WeakValueDictionary
 
 import srsly
 from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span, SpanGroup
 from spacy.training import Example
-from spacy.training.corpus import FILE_TYPE, Corpus
+from spacy.training.corpus import FILE_TYPE, Corpus, walk_corpus
 from spacy.util import registry
 from spacy.vocab import Vocab
 
@@ -26,13 +27,25 @@ _NIL = b"\xc0"  # the message of nothing
 _SPAN = Struct(">QQQllll")
 
 
-class _Docs(list[Doc]):
-    """A list of Docs to which weak references are possible."""
+OFFERED: dict[Any, list[Example]] = {}
+"""Examples that the next reader with the same vocab, files and settings yields once."""
+_OFFERS = ContextVar("_OFFERS", default=False)
 
 
-OFFERS = ContextVar("OFFERS", default=False)
-"""Whether readers offer their gold Docs, while they keep them, to the next reader."""
-_offered: WeakValueDictionary[tuple[Any, ...], _Docs] = WeakValueDictionary()
+@contextmanager
+def reading(offers: bool) -> Iterator[None]:
+    """Suspend full garbage collections, each of which visits every Doc that has been read.
+
+    offers: whether readers offer the Examples that they yield to the next reader.
+    """
+    OFFERED.clear()
+    thresholds, token = gc.get_threshold(), _OFFERS.set(offers)
+    gc.set_threshold(*thresholds[:2], 2**31 - 1)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        _OFFERS.reset(token)
 
 
 @registry.readers("spacy_sparsecrf.AnnotatedCorpus.v1")
@@ -41,7 +54,7 @@ class AnnotatedCorpus(Corpus):
 
     Gold Docs are the same objects in all passes; predicted Docs are created in each pass, because
     pipes write to them. With an augmenter, which may write to gold Docs, gold Docs are copied. The
-    reader that `spacy train` creates after `initialize` takes over the gold Docs read there.
+    reader that `spacy train` creates after `initialize` takes over the Examples made there.
 
     path: of a file, or of a directory of files.
     gold_preproc, max_length, limit, augmenter: as for spacy.Corpus.v1.
@@ -69,8 +82,9 @@ class AnnotatedCorpus(Corpus):
         self._annotations = Annotations.parse(annotations)
         self._gold_tokens, self._keep = gold_tokens, keep
         self._augmented = augmenter is not None
-        # Gold Docs in memory; vocab, limit, and paths, modification times and sizes of their files.
-        self._kept: _Docs | None = None
+        self._settings = repr((reading, limit, self._augmented, annotations, gold_tokens))
+        # Gold Docs in memory; vocab, settings, and paths, modification times and sizes of files.
+        self._kept: list[Doc] | None = None
         self._source: tuple[Any, ...] | None = None
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
@@ -78,11 +92,22 @@ class AnnotatedCorpus(Corpus):
 
         RAISES: SparseCRFError for an extension attribute to copy that is not registered.
         """
-        for example in super().__call__(nlp):
-            if self._augmented and self._gold_tokens and not have_same_tokens(example):
-                example = super()._make_example(nlp, example.reference, True)
-            self._annotations.copy_to_predicted(example)
+        files = walk_corpus(self.path, FILE_TYPE)
+        states = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
+        source, given = (nlp.vocab, self._settings, *states), None
+        if self._source != source:
+            self._kept, self._source, given = None, source, OFFERED.pop(source, None)
+        offered = list[Example]()
+        for example in given or super().__call__(nlp):
+            if given is None:
+                if self._augmented and self._gold_tokens and not have_same_tokens(example):
+                    example = super()._make_example(nlp, example.reference, True)
+                self._annotations.copy_to_predicted(example)
+            if _OFFERS.get() and self._keep:
+                offered.append(example)
             yield example
+        if offered:
+            OFFERED[source] = offered
 
     def _make_example(self, nlp: Language, reference: Doc, gold_preproc: bool) -> Example:
         """Return an Example of a gold Doc; gold_preproc: whether it has the gold words."""
@@ -98,20 +123,13 @@ class AnnotatedCorpus(Corpus):
 
         Docs are cached after a complete pass only, as a streamed corpus may be read in part.
         """
-        paths = [*map(Path, locs)]
-        states = tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths)
-        source = vocab, self.limit, states
-        if self._source != source:
-            self._kept = _offered.pop(source, None) if self._keep else None
-        docs, read = _Docs(), self._kept or _read_docs(vocab, paths, self.limit)
+        docs, read = list[Doc](), self._kept or _read_docs(vocab, map(Path, locs), self.limit)
         for doc in Task("Reading corpus", "docs", items=read):
             yield doc
             if self._keep:
                 docs.append(doc)
         if self._keep:
-            self._kept, self._source = docs, source
-            if OFFERS.get():
-                _offered[source] = docs
+            self._kept = docs
 
 
 make_annotated_corpus = AnnotatedCorpus  # the name of the entry point

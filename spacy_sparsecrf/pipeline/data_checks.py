@@ -60,7 +60,6 @@ class DataChecks:
     remedy: advice on the config for the annotation that the Docs have, if they have no label.
     is_warned: whether `warn_of_unseen` has warned, or must not because Docs are augmented.
     seen: a 64-bit hash of the words of each gold Doc, the same for any vocab in this process.
-    source: before the first step, returns the examples; its reader keeps gold Docs for the next.
     """
 
     n_examples: int = 0
@@ -82,7 +81,6 @@ class DataChecks:
     remedy: str = ""
     is_warned: bool = False
     seen: set[int] = field(default_factory=set)
-    source: Callable[[], Iterable[Example]] | None = None
     _is_evaluated: bool = False
 
     @property
