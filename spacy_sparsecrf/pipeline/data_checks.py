@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.attrs import SENT_START  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..corpus.numbering import Longs
 from ..corpus.readings import Readings
 from ..corpus.words import MOST_BREAKS, count_lines, texts_of, words_of
 from ..errors import Errors, SparseCRFError, Warnings, warn
@@ -125,18 +126,19 @@ class DataChecks:
 
     def add(self, setup: "Setup", example: Example, gold: Gold) -> None:
         """Count a used example. gold: labels that the target has read, [predicted tokens]."""
-        doc, target = example.predicted, setup.target
+        doc, target, own = example.predicted, setup.target, example.reference
         self.n_used += 1
-        if have_same_tokens(example):
+        if same := have_same_tokens(example):
             self.n_gold += sum(map(bool, gold))
         else:
             self._add_lost(example, gold, target)
         self.has_sentences |= len(doc) > 1 and doc.has_annotation(SENT_START)
         if isinstance(target, SpanGroups):
-            self.n_unset += target.key not in example.reference.spans
+            self.n_unset += target.key not in own.spans
         if isinstance(target, SpanTarget):
-            self._add_cuts(doc, gold, target, setup.settings.sequences == SENTENCES)
-            self._add_trimmed(example.reference, target)
+            words = words_of(texts_of(doc))
+            self._add_cuts(doc, words, gold, target, setup.settings.sequences == SENTENCES)
+            self._add_trimmed(own, words if same else words_of(texts_of(own)), target)
 
     def _add_lost(self, example: Example, gold: Gold, target: Target) -> None:
         """Count gold labels of tokens that differ from predicted tokens."""
@@ -147,26 +149,26 @@ class DataChecks:
                 self.n_lost += 1
                 self.lost = self.lost or (doc[i].text, doc.text[:60])
 
-    def add_words(self, setup: "Setup", docs: Sequence[Doc], ends: NDArray[np.int64]) -> None:
+    def add_words(self, setup: "Setup", docs: Sequence[Doc], ends: Longs) -> None:
         """Count the words of Docs. ends: [D], end of each Doc, in words."""
         if setup.settings.learning.constrained:
             texts = [doc.text[:60] for doc in docs]
             self.docs += zip((self.n_tokens + ends).tolist(), texts, strict=True)
         self.n_tokens += int(ends[-1])
 
-    def _add_trimmed(self, doc: Doc, target: SpanTarget) -> None:
+    def _add_trimmed(self, doc: Doc, words: Longs, target: SpanTarget) -> None:
         """Count the spans of a gold Doc that begin or end with blanks."""
-        words = words_of(texts_of(doc))
         present = target.present(doc) if len(words) < len(doc) else None
         for span in () if present is None else present.spans:
             if trimmed(span, words) != span:
                 self.n_trimmed += 1
                 self.trimmed = self.trimmed or doc[span[0] : span[1]].text
 
-    def _add_cuts(self, doc: Doc, gold: Gold, target: SpanTarget, sentences: bool) -> None:
+    def _add_cuts(
+        self, doc: Doc, words: Longs, gold: Gold, target: SpanTarget, sentences: bool
+    ) -> None:
         """Count the spans that continue at a blank line, or the start of a sentence, of a Doc."""
-        words = words_of(texts_of(doc))
-        apart = zip(words[:-1].tolist(), words[1:].tolist(), strict=True)
+        apart = pairwise(words.tolist() if len(words) < len(doc) else ())
         blanks = ((after, doc[word + 1 : after].text) for word, after in apart if after > word + 1)
         starts = {after for after, text in blanks if count_lines(text) > MOST_BREAKS}
         if sentences:

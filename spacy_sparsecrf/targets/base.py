@@ -127,7 +127,7 @@ def have_same_tokens(example: Example) -> bool:
     Comparing arrays is several times faster than aligning characters.
     """
     predicted, reference = example.predicted.to_array("ORTH"), example.reference.to_array("ORTH")
-    return bool(np.array_equal(predicted, reference))
+    return predicted.tobytes() == reference.tobytes()
 
 
 def add_extension(kind: type[Span] | type[Token], name: str) -> None:

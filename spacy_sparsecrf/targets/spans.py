@@ -171,6 +171,8 @@ def trimmed(span: Span, words: Longs) -> Span:
     words: positions of the Doc's words, ascending.
     """
     start, end, name = span
+    if start < end <= len(words) and words[end - 1] == end - 1:  # no blanks up to its end
+        return span
     own = words[slice(*words.searchsorted((start, end)))]
     return (int(own[0]), int(own[-1]) + 1, name) if len(own) else (start, start, name)
 

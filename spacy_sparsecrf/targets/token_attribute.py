@@ -127,7 +127,8 @@ class TokenAttribute(TokenTarget):
         if not len(example.predicted):
             return []
         if have_same_tokens(example):
-            return [reference.vocab.strings[value] for value in reference.to_array(self._key)]
+            strings = reference.vocab.strings
+            return [strings[value] for value in reference.to_array(self._key).tolist()]
         return list(example.get_aligned(self._key, as_string=True))
 
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
