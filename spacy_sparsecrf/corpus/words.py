@@ -4,7 +4,6 @@ Tokens of white space, or of characters without width, are blanks: no part of a 
 texts with other blanks have the same features, labels and probabilities.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,15 +21,11 @@ def count_lines(blanks: str) -> int:
     return len(f"{blanks}.".splitlines())
 
 
-def texts_of(doc: Any) -> list[str]:
-    """Return the texts of the tokens of a Doc, without creating a Token for each."""
-    return [*map(doc.vocab.strings.__getitem__, doc.to_array("ORTH").tolist())]
-
-
-def words_of(texts: Sequence[str]) -> NDArray[np.int64]:
-    """Return the positions of the tokens that are words: [N]. texts: of all tokens."""
+def words_of(doc: Any) -> NDArray[np.int64]:
+    """Return the positions of the tokens of a Doc that are words: [N]."""
+    texts = [*map(doc.vocab.strings.__getitem__, doc.to_array("ORTH").tolist())]
     # Of the characters of blanks, only the space is printable.
-    if all(texts) and (joined := "".join(texts)).isprintable() and " " not in joined:
+    if (joined := "".join(texts)).isprintable() and " " not in joined:
         return np.arange(len(texts))
     return np.flatnonzero([bool(text.translate(UNSEEN).strip()) for text in texts])
 

@@ -262,7 +262,6 @@ class NameRecord:
         # Tables of words grow by copying, so the last copy also serves earlier readings.
         self._lexical: dict[object, Hashes] = {}
         self._tokens = TokenValues()
-        self._nameless: set[int] = set()
 
     @classmethod
     def of(cls, features: Any) -> "NameRecord | None":
@@ -359,12 +358,9 @@ class NameRecord:
         RETURNS: names by hash, without features that did not occur, and without names that would
             have another hash.
         """
-        wanted = np.array([k for k in keys.tolist() if k not in self._nameless], dtype=np.uint64)
-        texts = self._find(wanted) if len(wanted) else ()
-        pairs = zip(wanted.tolist(), texts, strict=True)
-        found = {key: text for key, text in pairs if text is not None}
-        self._nameless.update(key for key in wanted.tolist() if key not in found)
-        return found
+        texts = self._find(keys) if len(keys) else ()
+        pairs = zip(keys.tolist(), texts, strict=True)
+        return {key: text for key, text in pairs if text is not None}
 
     def _find(self, wanted: Hashes) -> NDArray[np.object_]:
         """Name features where they first occur: [n] str, or None."""

@@ -10,7 +10,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.util import filter_spans
 
-from ..corpus.words import texts_of, words_of
+from ..corpus.words import words_of
 from ..errors import Errors, SparseCRFError
 from .attributes import fold
 
@@ -59,7 +59,7 @@ class Phrases:
         values = np.zeros(sum(map(len, docs)), dtype=np.uint64)
         first = 0
         for doc in docs:
-            words = words_of(texts_of(doc))
+            words = words_of(doc)
             found: Any = self._matches(self._compared(doc)[words].tolist())
             kept: Any = filter_spans(found)
             for match in kept:

@@ -95,14 +95,12 @@ def joined(offsets: Longs, ends: Longs, alone: Sequence[bool]) -> Longs:
     for end, is_alone in zip(ends.tolist(), alone, strict=True):
         if is_alone:
             kept |= {behind, end}
-            i = n = 0
+            i, n = -1, 1
+        elif n > 0 and end - begin <= _MOST_WORDS:
+            joints.add(behind)
         else:
-            if n > 0 and end - begin <= _MOST_WORDS:
-                joints.add(behind)
-            else:
-                begin, n = behind, numbers[i]
-            i, n = i + 1, n - 1
-        behind = end
+            begin, n = behind, numbers[i]
+        behind, i, n = end, i + 1, n - 1
     return offsets[~np.isin(offsets, [*(joints - kept)])]
 
 

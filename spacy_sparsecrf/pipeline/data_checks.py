@@ -13,7 +13,7 @@ from spacy.training import Example
 
 from ..corpus.numbering import Longs
 from ..corpus.readings import Readings
-from ..corpus.words import MOST_BREAKS, count_lines, texts_of, words_of
+from ..corpus.words import MOST_BREAKS, count_lines, words_of
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..targets.base import Not, Target, have_same_tokens, string_ids
 from ..targets.entities import Entities
@@ -136,9 +136,9 @@ class DataChecks:
         if isinstance(target, SpanGroups):
             self.n_unset += target.key not in own.spans
         if isinstance(target, SpanTarget):
-            words = words_of(texts_of(doc))
+            words = words_of(doc)
             self._add_cuts(doc, words, gold, target, setup.settings.sequences == SENTENCES)
-            self._add_trimmed(own, words if same else words_of(texts_of(own)), target)
+            self._add_trimmed(own, words if same else words_of(own), target)
 
     def _add_lost(self, example: Example, gold: Gold, target: Target) -> None:
         """Count gold labels of tokens that differ from predicted tokens."""

@@ -262,20 +262,16 @@ class ExampleReader:
                 checks.n_weighted += len(batch)
             gold = [*map(self._read_gold, batch)]
             docs = [example.predicted for example in batch]
-            if weights is not None:
-                weights = np.repeat(weights, [*map(len, docs)])
             if any(map(len, docs)):
-                self._add(docs, gold, weights)
+                whole = None if weights is None else np.repeat(weights, [*map(len, docs)])
+                self._add(docs, gold, whole)
 
     def _add(self, docs: Sequence[Doc], gold: Sequence[Ints], weights: Floats | None) -> None:
         """Add the words of Docs; gold: labels of each; weights: [N], of all tokens."""
         setup, checks, labels = self._job.setup, self._job.checks, np.concatenate(gold)
         # The warm start skips a sequence if labels of words are missing.
-        alone = {
-            doc
-            for doc, own in zip(docs, gold if self._joins else (), strict=False)
-            if (own < 0).any() and not all(doc[int(i)].is_space for i in np.flatnonzero(own < 0))
-        }
+        missing = zip(docs, (np.flatnonzero(own < 0).tolist() for own in gold), strict=True)
+        alone = {doc for doc, own in missing if not all(doc[i].is_space for i in own)}
         parts, division = read_docs(setup, docs, self._job.record, alone if self._joins else None)
         if division.kept is not None:
             labels = labels[division.kept]

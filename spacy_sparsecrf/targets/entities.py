@@ -9,7 +9,7 @@ from spacy.training import Example
 from spacy.training.iob_utils import tags_to_entities
 
 from ..corpus.numbering import Mask
-from ..corpus.words import texts_of, words_of
+from ..corpus.words import words_of
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
 from . import base
@@ -54,7 +54,7 @@ class Entities(SpanTarget):
             text = example.reference.text[:60]
             raise SparseCRFError(Errors.SC503.format(text=text, reason=error)) from error
         labels: list[str | None] = [OUTSIDE if out else None for out in is_out]
-        words = words_of(texts_of(example.predicted))
+        words = words_of(example.predicted)
         for given in spans:
             labels[given[0] : given[1]] = [OUTSIDE] * (given[1] - given[0])
             if self.has_type(given[2]):

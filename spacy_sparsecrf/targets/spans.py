@@ -11,7 +11,7 @@ from spacy.tokens import Span as DocSpan
 from spacy.training import Example
 
 from ..corpus.numbering import Longs, Mask
-from ..corpus.words import texts_of, words_of
+from ..corpus.words import words_of
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
 from .base import Docs, Ids, Labels, Scores, Target, ends_of, have_same_tokens, joined
@@ -115,7 +115,7 @@ class SpanTarget(Target):
     def _restrict(self, mask: Mask, doc: Doc, present: Present, labels: Labels) -> None:
         """Permit only labels that agree with existing annotation. mask: [tokens, Y], in and out."""
         position = {label: i for i, label in enumerate(labels)}
-        words = words_of(texts_of(doc))
+        words = words_of(doc)
         begins_sentence = doc.to_array("SENT_START") == 1
         covered = np.zeros(len(doc), dtype=np.int64)
         for start, end, _ in present.spans:
@@ -216,7 +216,7 @@ class SpanGroups(SpanTarget):
         spans = self._spans_in(doc)
         self._check(spans, doc)
         gold: list[str | None] = [OUTSIDE] * n
-        same, words = have_same_tokens(example), words_of(texts_of(example.predicted))
+        same, words = have_same_tokens(example), words_of(example.predicted)
         for span in spans:
             found = [span] if same else example.get_aligned_spans_y2x([span], allow_overlap=True)
             if found and span.label_:

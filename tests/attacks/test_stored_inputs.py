@@ -296,7 +296,7 @@ def test_docs_of_any_characters_are_annotated(words, start):
     with np.errstate(**QUIET):  # type: ignore[call-overload]
         nlp(doc)
         list(nlp.pipe([Doc(nlp.vocab), Doc(nlp.vocab, words=WORDS), among]))
-    seen = {*words_of(words).tolist()}
+    seen = {*words_of(doc).tolist()}
     assert [token.text for token in doc] == words
     assert seen == {token.i for token in doc if token.tag_}  # blanks have no tag
     assert not n or doc.has_annotation("ENT_IOB")

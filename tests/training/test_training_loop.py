@@ -4,6 +4,7 @@ import gc
 import io
 import warnings
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -118,13 +119,17 @@ def reader_of(config: Any) -> Any:
     return registry.resolve({"train": config.interpolate()["corpora"]["train"]})["train"]
 
 
-def test_docs_of_initialize_serve_one_reader_before_the_first_step(corpus, tmp_path, reads):
+def test_docs_of_initialize_serve_one_reader_before_the_first_step(
+    corpus, tmp_path, reads, monkeypatch
+):
     path = tmp_path / "train.spacy"
     path.write_bytes(Path(corpus.train_path).read_bytes())
     config = config_for(corpus)
     config["paths"]["train"] = str(path)
     nlp = init_nlp(config)
-    examples = list(reader_of(config)(nlp))
+    with monkeypatch.context() as patch:
+        patch.delattr(Language, "make_doc")  # Docs are not predicted again either
+        examples = list(reader_of(config)(nlp))
     assert reads["train.spacy"] == 1 and len(examples) == len(corpus.train)
     examples[0].reference[0].tag_ = "SPOILT"
     assert next(reader_of(config)(nlp)).reference[0].tag_ != "SPOILT"
@@ -147,6 +152,21 @@ def test_readers_in_a_loop_of_ones_own_share_no_docs(corpus, reads):
         example.reference[0].tag_ = "SPOILT"
     assert not any(example.reference[0].tag_ == "SPOILT" for example in other(nlp))
     assert reads["train.spacy"] == 2
+
+
+def test_full_garbage_collections_wait_until_all_examples_are_read(corpus):
+    nlp, before, seen = blank_with(lang="en"), gc.get_threshold(), set[tuple[int, ...]]()
+    examples = list(make_annotated_corpus(corpus.train_path)(nlp))
+
+    def fail() -> Any:
+        seen.add(gc.get_threshold())
+        raise OSError
+
+    for get in (lambda: (seen.add(gc.get_threshold()) or each for each in examples), fail):
+        with nullcontext() if get is not fail else pytest.raises(OSError):
+            nlp.initialize(get)
+        assert gc.get_threshold() == before
+    assert {own[2] for own in seen} - {before[2]} == {2**31 - 1}
 
 
 def test_accumulating_gradients_makes_one_step_an_update(corpus):
