@@ -269,10 +269,13 @@ def unigram_curvature(
     """
     token_weight = tables.sequences.token_weight
     block_ptr, block_labels = tables.unigrams.block_ptr, tables.unigrams.block_labels
-    col_ptr = columns.col_ptr
+    col_ptr, flat, padded = columns.col_ptr, residual.reshape(-1), residual.shape[1]
     for row in range(first, last):
         column = columns.block_columns[row]
+        place = block_labels[block_ptr[row]]
         for j in range(col_ptr[column], col_ptr[column + 1]):
+            if j + _AHEAD < len(columns.col_tokens):
+                prefetch(flat, columns.col_tokens[j + _AHEAD] * padded + place)
             t = columns.col_tokens[j]
             weight = token_weight[t]
             if weight > 0.0:

@@ -11,6 +11,7 @@ import numpy as np
 from .hashing import mix
 from .layout import Csr, Floats, Ints
 from .numba_support import inlined, kernel
+from .small import position
 
 
 @inlined
@@ -127,16 +128,9 @@ def enter_rows(
     int32, out, numbers of the rows of a column, or [0] to count.
     """
     for i in range(len(rows)):
-        begin, end = table.indptr[rows[i]], table.indptr[rows[i] + 1]
-        low, high = begin, end
-        while low < high:
-            middle = (low + high) >> 1
-            if table.indices[middle] < first:
-                low = middle + 1
-            else:
-                high = middle
-        for j in range(low, end):
-            column = table.indices[j]
+        columns = table.indices[table.indptr[rows[i]] : table.indptr[rows[i] + 1]]
+        for j in range(position(columns, first), len(columns)):
+            column = columns[j]
             if column >= last:
                 break
             if len(entered):

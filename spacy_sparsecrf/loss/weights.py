@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..corpus.numbering import positions
+from ..kernels.indexing import enter_rows
+from ..kernels.layout import Csr
 from ..parallel import Chunks, cut
 from .lattice import Floats, Ints, Longs
 from .workspace import Workspace
@@ -10,6 +11,9 @@ from .workspace import Workspace
 # Cost of a single weight, and of a feature block, in elements of a vector.
 _WEIGHT_COST = 8
 _ROW_COST = 16
+# Fewest chunks of tokens that features are listed for: each searches all features, but tokens that
+# are written to at a time stay in the cache.
+_LISTED = 4
 
 
 class FeatureBlocks:
@@ -23,11 +27,13 @@ class FeatureBlocks:
     def __init__(
         self, coordinates: Longs, n_labels: int, n_previous: int, padded: int, n_features: int
     ) -> None:
-        pair, label = np.divmod(coordinates, n_labels)
-        feature, previous = np.divmod(pair, n_previous)
-        self.features, first = np.unique(feature.astype(np.int32), return_index=True)
-        self.ptr = np.append(first, len(coordinates)).astype(np.int64)
-        self.places = (previous * padded + label).astype(np.uint32)
+        width = n_previous * n_labels
+        feature, first = (coordinates // width).astype(np.int32), np.ones(len(coordinates), bool)
+        first[1:] = feature[1:] != feature[:-1]
+        self.features = feature[first]
+        self.ptr = np.append(np.flatnonzero(first), len(coordinates))
+        self.places = (coordinates % width).astype(np.uint32)
+        self.places += self.places // n_labels * np.uint32(padded - n_labels)
         self._n_features = n_features
 
     def __len__(self) -> int:
@@ -35,11 +41,25 @@ class FeatureBlocks:
 
     def number(self) -> Ints:
         """Return the number [O] of each feature's block, -1 for none."""
-        return positions(self.features, self._n_features)
+        found = np.full(self._n_features, -1, np.int32)
+        found[self.features] = np.arange(len(self), dtype=np.int32)
+        return found
 
     def chunks(self, sizes: Longs, n_chunks: int, first: int = 0) -> Chunks:
         """Cut the blocks from `first` on by cost; sizes: [R], number of items summed per block."""
         return cut((sizes * np.diff(self.ptr))[first:], n_chunks, first)
+
+
+def by_token(space: Workspace, features: Ints, number: int = 0) -> Csr:
+    """Return the numbers of the features of each token; features: [n]; number: of the first."""
+    n_tokens, tokens, workers = space.lattice.n_tokens, space.lattice.feature_tokens, space.workers
+    chunks = cut(np.zeros(n_tokens, np.int64), max(_LISTED, workers.n_threads))
+    ptr, args = np.zeros(n_tokens + 1, np.int64), (features, number, tokens)
+    workers.map(enter_rows, chunks, *args, ptr[1:], features[:0])
+    np.cumsum(ptr, out=ptr)
+    found = np.empty(ptr[-1], np.int32)
+    workers.map(enter_rows, chunks, *args, ptr[:-1].copy(), found)
+    return Csr(ptr, found)
 
 
 class FrequentFeatures:
@@ -59,7 +79,7 @@ class FrequentFeatures:
         saved = np.concatenate(([0], np.cumsum(gains[:most])))
         self.n_rows = n_frequent = int(np.argmax(saved))
         self.n_weights = int(rows.ptr[n_frequent])
-        self.tokens = space.by_token(rows.features[:n_frequent])
+        self.tokens = by_token(space, rows.features[:n_frequent])
         self.table = np.zeros((n_frequent, space.padded), space.dtype)
         row = np.repeat(np.arange(n_frequent), np.diff(rows.ptr[: n_frequent + 1]))
         self._places: Longs = row * space.padded + rows.places[: self.n_weights]
@@ -84,6 +104,6 @@ class OriginFeatures(FrequentFeatures):
         super().__init__(space, rows, np.zeros(len(rows), np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
         kept, own = np.unique(row[origin != 0.0], return_inverse=True)
-        self.tokens = space.by_token(rows.features[kept])
+        self.tokens = by_token(space, rows.features[kept])
         self.table = np.zeros((len(kept), space.padded), space.dtype)
         self.table[own, rows.places[origin != 0.0]] = origin[origin != 0.0]

@@ -19,7 +19,7 @@ from ..parallel import Chunks, dot, each_with
 from .lattice import Floats, Longs
 from .pairs import PairPotentials, sequential_order
 from .values import ValueWeights
-from .weights import FeatureBlocks, FrequentFeatures, OriginFeatures
+from .weights import FeatureBlocks, FrequentFeatures, OriginFeatures, by_token
 from .workspace import Contents, Workspace
 
 DerivedT = TypeVar("DerivedT")
@@ -75,7 +75,7 @@ class WorkingLoss(OffsetLoss):
         if stochastic and len(self.origin):
             self.frequent = OriginFeatures(workspace, self.unigram, self.origin[: self.split])
         tokens, first = lattice.feature_tokens, self.frequent.n_rows
-        self.token_blocks = workspace.by_token(self.unigram.features[first:], first)
+        self.token_blocks = by_token(workspace, self.unigram.features[first:], first)
         self.columns = Columns(self.unigram.features, tokens.indptr, tokens.indices)
         # Only with real values: their weights.
         self.values: list[ValueWeights] = []

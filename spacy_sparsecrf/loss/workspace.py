@@ -9,13 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..kernels.indexing import enter_rows
-from ..kernels.layout import Csr
 from ..parallel import Workers, cut
-from .lattice import Floats, Ints, Lattice
-
-# Chunks of tokens for tables of features by token: few tokens are written to at a time.
-_TRANSPOSED = 4
+from .lattice import Floats, Lattice
 
 
 class Limits(NamedTuple):
@@ -105,16 +100,3 @@ class Workspace:
         self.scales, self.norms = np.zeros(longest), np.zeros(longest)
         self.log_z = np.zeros(len(lattice.weights))
         self.contents: Contents | None = None
-        # Each chunk of tokens searches all features.
-        n_chunks = max(_TRANSPOSED, workers.n_threads)
-        self._token_chunks = cut(np.zeros(lattice.n_tokens, np.int64), n_chunks)
-
-    def by_token(self, features: Ints, number: int = 0) -> Csr:
-        """Return the numbers of the features of each token; features: [n]; number: of the first."""
-        tokens, ptr = self.lattice.feature_tokens, np.zeros(self.lattice.n_tokens + 1, np.int64)
-        args = features, number, tokens
-        self.workers.map(enter_rows, self._token_chunks, *args, ptr[1:], features[:0])
-        np.cumsum(ptr, out=ptr)
-        found = np.empty(ptr[-1], np.int32)
-        self.workers.map(enter_rows, self._token_chunks, *args, ptr[:-1].copy(), found)
-        return Csr(ptr, found)

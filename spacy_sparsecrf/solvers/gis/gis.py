@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...loss.weights import by_token
 from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
@@ -45,7 +46,7 @@ class GIS(IterativeScaling):
 def _slowing(loss: WorkingLoss) -> float:
     """Return f# of the working weights, 1 if there are none."""
     space, rows = loss.space, loss.unigram
-    tokens = space.by_token(rows.features)
+    tokens = by_token(space, rows.features)
     # Leave out the table of frequent features, whose weights are not 1.
     no_frequent = np.zeros_like(tokens.indptr)
     unigrams = loss.tables.unigrams._replace(
