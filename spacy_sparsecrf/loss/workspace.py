@@ -4,6 +4,8 @@ Limits choose between algorithms and sizes: they change time and memory, and res
 rounding.
 """
 
+import ctypes
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +13,9 @@ from numpy.typing import DTypeLike
 
 from ..parallel import Workers, cut
 from .lattice import Floats, Lattice
+
+# Parameters of glibc's `mallopt`, and their values in bytes.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = (-1, 1 << 24), (-3, 1 << 22)
 
 
 class Limits(NamedTuple):
@@ -80,6 +85,11 @@ class Workspace:
         precision: DTypeLike,
         limits: Limits = LIMITS,
     ) -> None:
+        # Large arrays are mapped: memory is returned when they are freed, and not resident before
+        # they are written to. Each freed array would otherwise raise the size from which they are.
+        with suppress(AttributeError, OSError, TypeError):  # another C library
+            for parameter in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
+                ctypes.CDLL(None).mallopt(*parameter)
         self.lattice = lattice
         self.limits = limits
         self.n_labels = n_labels
@@ -94,7 +104,6 @@ class Workspace:
             longest = max(longest, n_tokens)
             n_chunks = min(limits.n_chunks, 1 + n_tokens // limits.chunk_tokens)
             self.chunks.append(cut(np.diff(shard.offsets), n_chunks))
-        # Memory that is not written to is not resident.
         self.vectors = np.zeros((2, longest, self.padded), self.dtype)
         self.residual = np.zeros((lattice.n_tokens, self.padded), self.dtype)
         self.scales, self.norms = np.zeros(longest), np.zeros(longest)

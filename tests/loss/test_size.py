@@ -2,6 +2,8 @@
 
 import gc
 import logging
+import platform
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -166,3 +168,22 @@ def test_a_run_that_rests_holds_no_vectors_and_makes_the_same_steps():
         held = [bool(run._runs[0].loss.space.residual.any()) for run in runs]
         assert held == [False, True]
     assert np.array_equal(runs[0].weights[1], runs[1].weights[1])
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of its allocator")
+def test_a_loss_has_large_arrays_that_return_their_memory():
+    """Also between others, and after a larger array was freed, from which glibc learns."""
+
+    def resident() -> float:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+    larger = np.ones(3 << 20)
+    del larger
+    problem, _ = random_problem(1, 3, [5, 3, 8], n_values=20)
+    ChainLoss(problem.corpus, 3, Workers(1))
+    before = resident()
+    large, small = zip(*((np.ones(1 << 20), np.ones(1 << 12)) for _ in range(10)), strict=True)
+    assert resident() > before + 70
+    del large
+    assert resident() < before + 20
+    assert len(small) == 10
