@@ -1,5 +1,6 @@
 """Losses as sums over examples: gradients of some examples, and stochastic passes over them."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..kernels.minibatch import (
     sum_shrinkage,
 )
 from ..kernels.sgd import add_gradients
+from ..parallel import Workers
 from ..penalty import ElasticNet
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
@@ -26,6 +28,8 @@ from .working import WorkingLoss
 # Tokens from which on a sequence is long: its gradient is a sum over tokens, so that a step that
 # suits others would overshoot.
 LONG = 2000
+# Tokens of a sample; and examples from which on a corpus is divided into parts.
+_SAMPLED, _WORTH_PARTS = 10_000, 1000
 
 
 class ExampleLoss:
@@ -38,11 +42,12 @@ class ExampleLoss:
     sequences: Longs
     complete: Mask
     n_weights: int
+    workers = Workers(1)
 
     @cached_property
-    def step_shares(self) -> Floats:
-        """The largest share of a step size that each example may use, [S]."""
-        return np.ones(len(self.sequences))
+    def sizes(self) -> Longs:
+        """Tokens of each example, or 1, [S]."""
+        return np.ones(len(self.sequences), np.int64)
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
         """Add the weighted gradients of examples.
@@ -104,7 +109,7 @@ class ChainExamples(ExampleLoss):
         self.sequences: Longs = np.arange(lattice.n_examples)
         self.complete: Mask = lattice.clamped[: lattice.n_examples] < 0
         self.tables = working.tables
-        self._work = new_workspace(working)
+        self._work, self.workers = new_workspace(working), working.space.workers
         self.split = working.split
         self.n_weights = len(working.coordinates)
         # Not the loss itself, which keeps this object: only a garbage collector ends a cycle.
@@ -115,10 +120,9 @@ class ChainExamples(ExampleLoss):
         self._n_calls = 0
 
     @cached_property
-    def step_shares(self) -> Floats:
-        """Shares of step sizes, in inverse proportion to the length of long sequences."""
-        lengths = np.diff(self.tables.sequences.offsets)[: len(self.sequences)]
-        return np.minimum(1.0, LONG / lengths)
+    def sizes(self) -> Longs:
+        """Tokens of each example, [S]."""
+        return np.diff(self.tables.sequences.offsets)[: len(self.sequences)]
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
         """Add the weighted gradients of examples; see `ExampleLoss.add`."""
@@ -171,6 +175,14 @@ def examples_of(loss: Any) -> ExampleLoss:
     return view
 
 
+def views_of(loss: Any, n: int) -> list[ExampleLoss]:
+    """Return views of a loss for parts of its examples, up to n of a large corpus of chains."""
+    view = examples_of(loss)
+    if not isinstance(view, ChainExamples) or len(view.sequences) < _WORTH_PARTS:
+        return [view]
+    return [view, *(ChainExamples(loss) for _ in range(n - 1))]
+
+
 class Sample:
     """The loss on a sample of N examples as a function of the weights, scaled up to N.
 
@@ -214,6 +226,7 @@ class MinibatchDescent:
         missing: bool = True,
     ) -> None:
         self._examples = examples_of(working)
+        self.workers = self._examples.workers
         self.sequences: Longs = self._examples.sequences[self._examples.complete | missing]
         self._batch, self._rule, self._delta, self.due = batch, rule, delta, due
         self._theta, self._extra = theta, extra
@@ -233,7 +246,8 @@ class MinibatchDescent:
         """
         if len(order) == 0:
             return 0.0
-        shares = self._examples.step_shares[order]
+        # In inverse proportion to the length of long sequences.
+        shares = np.minimum(1.0, LONG / self._examples.sizes[order])
         etas = etas * np.minimum.reduceat(shares, self.visited_before(order))
         l1, l2 = self.share.l1, self.share.l2
         shrinkage, cumulated = np.zeros(len(etas) + 1), np.zeros(len(etas) + 1)
@@ -247,6 +261,11 @@ class MinibatchDescent:
         batches = order, self._batch, etas
         return self._examples.descend_in_batches(*batches, rule, self._theta, self._extra)
 
+    def sample(self, order: Longs) -> Longs:
+        """Return the first examples of an order [n], up to a number of tokens."""
+        ends = np.cumsum(self._examples.sizes[order])
+        return order[: 1 + int(np.searchsorted(ends, _SAMPLED))]
+
     def loss_after(self, sample: Longs, eta: float) -> float:
         """Return the loss of a sample [n] int64 after a pass over it; the pass is undone."""
         before = self._theta, self._extra, self.due
@@ -255,3 +274,16 @@ class MinibatchDescent:
         loss = self._examples.add(sample, self._theta, np.zeros_like(self._theta))
         self._theta, self._extra, self.due = before
         return loss
+
+
+def run_parts(descents: Sequence[MinibatchDescent], order: Longs, etas: Floats) -> None:
+    """Pass over examples once, a part of them with each descent, in parallel.
+
+    order, etas: see `MinibatchDescent.run`; every second example is of the second of two parts.
+    """
+    n = len(descents)
+    parts = [(own, order[i::n].copy(), etas[i::n]) for i, own in enumerate(descents)]
+    descents[0].workers.map(MinibatchDescent.run, parts)
+    due = sum(own.due for own in descents) / n
+    for own in descents:
+        own.due = due

@@ -137,6 +137,7 @@ class BatchSolver:
     window: stop when outer iterations lower the best objective by less than this fraction. An exact
         solver has then converged, if they do not raise it either.
     inner_iterations: iterations of the solver in one outer iteration (one `update`).
+    later_iterations: those of the outer iterations after the first; 0 for as many.
     seed: of random orders, >= 0; a setting of solvers that have any.
     RAISES: SparseCRFError if a setting is out of range.
 
@@ -149,6 +150,7 @@ class BatchSolver:
     tolerance_gap: float = 0.0
     window: float = 1e-5
     inner_iterations: int = 10
+    later_iterations: int = 0
     seed: int = field(default=0, init=False)
 
     state_type: ClassVar[type[Any]] = SolverState
@@ -159,7 +161,7 @@ class BatchSolver:
 
     def __post_init__(self) -> None:
         self.require(1, "inner_iterations")
-        self.require(0, "tolerance", "tolerance_gap", "window", "seed")
+        self.require(0, "tolerance", "tolerance_gap", "window", "seed", "later_iterations")
 
     def require(self, low: float, *keys: str) -> None:
         """Check that settings are numbers, and at least `low`.

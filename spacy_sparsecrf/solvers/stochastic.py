@@ -38,7 +38,7 @@ class StochasticSolver(BatchSolver):
         order = self.shuffled(descent.sequences, state.epoch)
         visits, state.eta = len(order), state.eta or eta0
         if state.eta == 0.0:
-            state.eta, trials = calibrate(order, descent.loss_after)
+            state.eta, trials = calibrate(descent.sample(order), descent.loss_after)
             visits += trials
         return order, visits / len(order)
 

@@ -4,6 +4,7 @@ It finds most weights that are not zero at the minimum, and labels well after fe
 size is calibrated on a sample, and decays as in Wapiti.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
 # Decay of the step size over one epoch, as in Wapiti.
 EPOCH_DECAY = 0.85
-# Number of times per epoch that weights are added to the mean.
-_TAKEN = 4
+# Rounds of an epoch: after each, the parts go on from their mean, which counts in the mean of all.
+_ROUNDS = 8
+# Parts of the corpus, for any number of threads.
+_PARTS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,9 @@ class WarmStart:
     run with weights whose objective is above that of zero weights repeats it with shorter steps,
     or begins with zero weights.
 
+    The parts of a large corpus are visited in parallel, each from the mean of their last weights
+    (McDonald, Hall & Mann 2010, iterative parameter mixing).
+
     epochs: passes over the corpus; 0 for no warm start.
     averaged: whether the weights that are non-zero at the end are replaced by their means over the
         second half of the passes: means label well, and the first quasi-Newton iterations often
@@ -43,7 +49,7 @@ class WarmStart:
     evaluated: whether a run reports the weights of the warm start before it continues.
     """
 
-    epochs: int = 4
+    epochs: int = 2
     averaged: bool = True
     seed: int = 0
     evaluated: bool = True
@@ -59,32 +65,42 @@ class WarmStart:
             return np.empty(0, np.int64), np.empty(0)
         # Imported here, so that settings are read without numba.
         from ..kernels.minibatch import SGD_L1
-        from ..loss.examples import MinibatchDescent
+        from ..loss.examples import MinibatchDescent, views_of
 
         working = loss.restrict(loss.descent_coordinates(), stochastic=True)
-        theta, received = np.zeros((2, len(working.coordinates)))
-        descent = MinibatchDescent(working, penalty, 1, SGD_L1, theta, received, missing=False)
-        total, n_taken = self._descend(descent, theta, caution)
-        active = theta != 0.0
-        first = total / n_taken if n_taken else theta
+        views = views_of(working, _PARTS)
+        weights = np.zeros((len(views), 2, len(working.coordinates)))
+        descents = [
+            MinibatchDescent(view, penalty, 1, SGD_L1, theta, received, missing=False)
+            for view, (theta, received) in zip(views, weights, strict=True)
+        ]
+        total, n_taken = self._descend(descents, weights, caution)
+        last: Floats = weights[0, 0]
+        active = last != 0.0
+        first = total / n_taken if n_taken else last
         return working.coordinates[active], first[active]
 
     def _descend(
-        self, descent: "MinibatchDescent", theta: Floats, caution: float
+        self, descents: "Sequence[MinibatchDescent]", weights: Floats, caution: float
     ) -> tuple[Floats, int]:
-        """Make the passes; return the sum of the weights [K] over n times, and n."""
-        rng, sequences = np.random.default_rng(self.seed), descent.sequences
-        total, n_taken, n = np.zeros_like(theta), 0, len(sequences)
+        """Make the passes; return the sum of the weights [K] over n times, and n.
+
+        descents: of the parts; weights: [parts, 2, K], their weights, and penalties received.
+        """
+        from ..loss.examples import run_parts
+
+        rng, sequences = np.random.default_rng(self.seed), descents[0].sequences
+        total, n_taken, n = np.zeros(weights.shape[2]), 0, len(sequences)
         if n == 0:
             return total, n_taken
-        eta, _ = calibrate(rng.permutation(sequences), descent.loss_after)
-        n_parts = _TAKEN if self.averaged else 1
+        eta, _ = calibrate(descents[0].sample(rng.permutation(sequences)), descents[0].loss_after)
         for epoch in Task("Warm start", "passes", self.epochs, range(self.epochs)):
             etas = decayed(eta / caution, EPOCH_DECAY, epoch + np.arange(n) / n)
-            parts = (np.array_split(each, n_parts) for each in (rng.permutation(sequences), etas))
-            for i, part in enumerate(zip(*parts, strict=True)):
-                descent.run(*part)
-                if self.averaged and 2 * (epoch * _TAKEN + i) >= self.epochs * _TAKEN:
-                    total += theta
+            rounds = (np.array_split(each, _ROUNDS) for each in (rng.permutation(sequences), etas))
+            for i, part in enumerate(zip(*rounds, strict=True)):
+                run_parts(descents, *part)
+                weights[:] = weights.mean(axis=0)
+                if self.averaged and 2 * (epoch * _ROUNDS + i) >= self.epochs * _ROUNDS:
+                    total += weights[0, 0]
                     n_taken += 1
         return total, n_taken

@@ -26,7 +26,7 @@ from ..solvers.base import BatchSolver
 _SETTING = "[initialize.components.NAME] checkpoint"
 _DIGEST = "digest"
 # Settings of a solver that only decide when a run ends.
-_STOPPING = {"tolerance", "tolerance_gap", "window", "inner_iterations"}
+_STOPPING = {"tolerance", "tolerance_gap", "window", "inner_iterations", "later_iterations"}
 # Errors of files that are no archives of arrays, or damaged.
 _DAMAGED: tuple[type[Exception], ...] = (OSError, EOFError, MemoryError, BadZipFile, zlib.error)
 _DAMAGED += (ValueError, KeyError, AttributeError, TypeError)

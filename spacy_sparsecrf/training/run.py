@@ -145,6 +145,8 @@ class Run:
                 return self.reached(passes)
         state, n_iterations = self.state, self._solver.inner_iterations
         assert state is not None
+        if state.best < np.inf:
+            n_iterations = self._solver.later_iterations or n_iterations
         with Task("Minimising", "iterations", n_iterations, range(n_iterations)) as shown:
             for _ in shown:
                 report = self._solver.step(self._working, self._penalty, state.solver)
