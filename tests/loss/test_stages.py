@@ -73,10 +73,10 @@ def test_the_warm_start_gives_means_of_its_second_half(monkeypatch):
     loss, penalty = ChainLoss(learnable().corpus, 4, Workers(1)), ElasticNet(0.5, 0.01)
     monkeypatch.setattr(MinibatchDescent, "run", run_and_note)
     coordinates, means = WarmStart(epochs=3)(loss, penalty)
-    # Of three passes in four parts, after the trials: half of the second pass, and the third.
-    assert len({due for due, _ in taken[-12:]}) == 12
+    # Of three passes in eight rounds, after the trials: half of the second pass, and the third.
+    assert len({due for due, _ in taken[-24:]}) == 24
     last = taken[-1][1]
-    expected = np.mean([theta for _, theta in taken[-6:]], axis=0)[last != 0.0]
+    expected = np.mean([theta for _, theta in taken[-12:]], axis=0)[last != 0.0]
     np.testing.assert_allclose(means, expected, rtol=1e-12)
     np.testing.assert_array_equal(coordinates, loss.descent_coordinates()[np.flatnonzero(last)])
     taken.clear()

@@ -27,7 +27,7 @@ CHOICES = {
 # Large enough to end a run.
 CHANGED: dict[str, Any] = {"tolerance": 1e3, "tolerance_gap": 0.9, "window": 0.3}
 CHANGED |= {"max_line_search": 1, "history": 1, "xi": 0.5, "average_from": 1, "gold": 1.0}
-CHANGED |= {"eta0": 0.03, "first_share": 0.5, "decay": 0.5}
+CHANGED |= {"eta0": 0.03, "first_share": 0.5, "decay": 0.5, "later_iterations": 2}
 # Settings of memory and time.
 OF_SPEED = {"stored"}
 

@@ -31,7 +31,9 @@ def trained(solver: BatchSolver, **options) -> Training:
 
 def test_polishing_keeps_the_active_set_and_lowers_the_loss():
     loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
-    coordinates, theta = weights = trained(OWLQN()).weights
+    training = trained(OWLQN())
+    training.step()
+    coordinates, theta = weights = training.weights
     assert 0 < len(coordinates) < loss.n_potential / 2
     given = theta.copy()
     polished_coordinates, polished = Polish(8)(loss, weights)

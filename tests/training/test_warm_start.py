@@ -11,6 +11,7 @@ from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.loss import examples
+from spacy_sparsecrf.solvers import warm_start
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.warm_start import WarmStart
@@ -60,6 +61,43 @@ def test_sequences_of_ordinary_length_have_the_whole_step(monkeypatch):
     assert first_objective(corpus) == found
     monkeypatch.setattr(examples, "LONG", 1999)
     assert first_objective(corpus) != found
+
+
+def test_parts_of_a_large_corpus_give_the_same_weights_with_any_threads(monkeypatch):
+    corpus = corpus_of([5, 9, 2] * 400)
+
+    def first(n_threads: int) -> Any:
+        options = {"l1": 0.2, "l2": 0.3, "n_threads": n_threads}
+        training = training_of(corpus, list("abc"), OWLQN(), **options)
+        return training.step().objective, training.model().to_bytes()
+
+    found = first(1)
+    assert first(2) == found and first(3) == found
+    monkeypatch.setattr(examples, "_WORTH_PARTS", 10**9)
+    whole = first(2)
+    assert whole[1] != found[1] and found[0] == pytest.approx(whole[0], rel=0.1)
+
+
+def test_a_step_is_calibrated_on_few_tokens_of_long_sequences(monkeypatch):
+    sizes = []
+    calibrate = warm_start.calibrate
+    monkeypatch.setattr(
+        warm_start, "calibrate", lambda *a: sizes.append(len(a[0])) or calibrate(*a)
+    )
+    first_objective(corpus_of([3000] * 8))
+    first_objective(corpus_of([2] * 8))
+    assert sizes == [4, 8]
+
+
+def test_rows_after_the_first_may_be_shorter():
+    corpus, options = corpus_of([9, 12, 4] * 5), {"l1": 0.2, "l2": 0.3, "n_threads": 1}
+    start = WarmStart(epochs=0)
+    runs = [
+        training_of(corpus, list("abc"), OWLQN(**own), warm_start=start, **options)
+        for own in ({"inner_iterations": 6, "later_iterations": 2}, {"inner_iterations": 6})
+    ]
+    steps = [[run.step().passes for _ in range(2)] for run in runs]
+    assert steps[0][0] == steps[1][0] >= 6 and steps[0][1] < 6 <= steps[1][1]
 
 
 @dataclass(frozen=True, kw_only=True)
