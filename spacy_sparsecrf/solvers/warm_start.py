@@ -27,6 +27,8 @@ EPOCH_DECAY = 0.85
 _ROUNDS = 8
 # Parts of the corpus, for any number of threads.
 _PARTS = 2
+# Smaller weights than this share of the largest one are left to screening.
+_TINY = 1 / 400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +78,8 @@ class WarmStart:
         ]
         total, n_taken = self._descend(descents, weights, caution)
         last: Floats = weights[0, 0]
-        active = last != 0.0
         first = total / n_taken if n_taken else last
+        active = (last != 0.0) & (np.abs(first) >= _TINY * np.abs(first).max(initial=0.0))
         return working.coordinates[active], first[active]
 
     def _descend(
