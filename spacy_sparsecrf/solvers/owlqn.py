@@ -136,10 +136,15 @@ class OWLQN(BatchSolver):
         """
         theta = take(state.theta, source)
         metric = self._metric(loss, penalty, theta, gradient)
-        # One after the other, so that the first is freed before the second is moved.
-        state.steps = take(state.steps, source)
-        pairs = state.steps, take(state.changes, source), state.products
-        return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=state.n_pairs)
+        if state.n_pairs:
+            # One after the other, so that the first is freed before the second is moved.
+            state.steps = take(state.steps, source)
+            pairs = state.steps, take(state.changes, source), state.products
+            return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=state.n_pairs)
+        # Nothing has been written to the rows, so that they are not resident.
+        shape = len(state.steps), len(source)
+        rows = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        return OwlqnState(theta, gradient, state.value, metric, *rows, state.products)
 
     def _metric(self, loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
         """Return the state's metric at the point that was evaluated last."""

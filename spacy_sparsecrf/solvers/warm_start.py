@@ -27,8 +27,6 @@ EPOCH_DECAY = 0.85
 _ROUNDS = 8
 # Parts of the corpus, for any number of threads.
 _PARTS = 2
-# Smaller weights than this share of the largest one are left to screening.
-_TINY = 1 / 400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +77,7 @@ class WarmStart:
         total, n_taken = self._descend(descents, weights, caution)
         last: Floats = weights[0, 0]
         first = total / n_taken if n_taken else last
-        active = (last != 0.0) & (np.abs(first) >= _TINY * np.abs(first).max(initial=0.0))
+        active = last != 0.0
         return working.coordinates[active], first[active]
 
     def _descend(
@@ -101,7 +99,9 @@ class WarmStart:
             rounds = (np.array_split(each, _ROUNDS) for each in (rng.permutation(sequences), etas))
             for i, part in enumerate(zip(*rounds, strict=True)):
                 run_parts(descents, *part)
-                weights[:] = weights.mean(axis=0)
+                np.add.reduce(weights, out=weights[0])
+                weights[0] /= len(weights)
+                weights[1:] = weights[0]
                 if self.averaged and 2 * (epoch * _ROUNDS + i) >= self.epochs * _ROUNDS:
                     total += weights[0, 0]
                     n_taken += 1

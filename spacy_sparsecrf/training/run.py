@@ -197,6 +197,7 @@ class Run:
         if n_epochs:
             working = self.loss.restrict(self.loss.with_prior(NO_COORDINATES))
             zero, _ = evaluate(working, self._penalty, np.zeros(len(working.coordinates)))
+            self.loss.rest()
             for caution in _CAUTIONS:
                 start = partial(self._first, caution=caution)
                 first = self.loss.first_weights(start, self._penalty)
