@@ -84,6 +84,8 @@ def test_fill_config_completes_configs(tmp_path):
     config = load_config(filled)
     block = default_block()
     block["features"]["templates"] = ["@tags", "@word_labels"]
+    block["solver"] |= {"inner_iterations": 20, "later_iterations": 5}
+    block["learning"]["warm_start"] = {"evaluated": False}
     assert config["components"] == {"sparse_crf": block}
     training: dict[str, Any] = config["training"]
     assert training["batcher"] == {"@batchers": "spacy_sparsecrf.one_step_per_epoch.v1"}

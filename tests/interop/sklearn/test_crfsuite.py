@@ -103,7 +103,7 @@ def test_scripts_plot_iterations(crf):
     assert last.accuracy == same.score(X_TEST, Y_TEST)
     weights = len(same.state_features_) + len(same.transition_features_)
     assert last.n_active == weights
-    assert [row.number for row in rows] == [4, *range(14, last.number + 1, 10)]
+    assert [row.number for row in rows] == [2, *range(12, last.number + 1, 10)]
 
 
 def test_scripts_predict_by_folds():
