@@ -157,7 +157,7 @@ class PlanFeaturizer:
             table = self._table = like_num, LexemeTable(self._word_readers(like_num), self.seen)
         return table[1]
 
-    def _read(self, docs: Sequence[Doc], sequences: str, alone: Collection[Doc] | None) -> Readings:
+    def _read(self, docs: Sequence[Doc], sequences: str, alone: Alone) -> Readings:
         """Read Docs of one vocab, with at least one token; see `readings`."""
         vocab = docs[0].vocab
         table, plan = self.words(vocab, docs), self.plan

@@ -6,6 +6,7 @@ rounding.
 
 import ctypes
 from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,16 @@ class Contents(NamedTuple):
         return self.owner is owner and np.array_equal(theta, self.theta)
 
 
+@cache
+def _map_large_arrays() -> None:
+    """Have the process map large arrays: memory returns when they are freed, and is not resident
+    before they are written to. Each freed array would otherwise raise the size from which they are.
+    """
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        for parameter in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
+            ctypes.CDLL(None).mallopt(*parameter)
+
+
 class Workspace:
     """Token arrays that successive working losses share.
 
@@ -85,11 +96,7 @@ class Workspace:
         precision: DTypeLike,
         limits: Limits = LIMITS,
     ) -> None:
-        # Large arrays are mapped: memory is returned when they are freed, and not resident before
-        # they are written to. Each freed array would otherwise raise the size from which they are.
-        with suppress(AttributeError, OSError, TypeError):  # another C library
-            for parameter in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
-                ctypes.CDLL(None).mallopt(*parameter)
+        _map_large_arrays()
         self.lattice = lattice
         self.limits = limits
         self.n_labels = n_labels

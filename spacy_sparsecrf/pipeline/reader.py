@@ -269,10 +269,12 @@ class ExampleReader:
     def _add(self, docs: Sequence[Doc], gold: Sequence[Ints], weights: Floats | None) -> None:
         """Add the words of Docs; gold: labels of each; weights: [N], of all tokens."""
         setup, checks, labels = self._job.setup, self._job.checks, np.concatenate(gold)
-        # The warm start skips a sequence if labels of words are missing.
-        missing = zip(docs, (np.flatnonzero(own < 0).tolist() for own in gold), strict=True)
-        alone = {doc for doc, own in missing if not all(doc[i].is_space for i in own)}
-        parts, division = read_docs(setup, docs, self._job.record, alone if self._joins else None)
+        alone = None
+        if self._joins:
+            # The warm start skips a sequence if labels of words are missing.
+            missing = zip(docs, (np.flatnonzero(own < 0).tolist() for own in gold), strict=True)
+            alone = {doc for doc, own in missing if not all(doc[i].is_space for i in own)}
+        parts, division = read_docs(setup, docs, self._job.record, alone)
         if division.kept is not None:
             labels = labels[division.kept]
             weights = None if weights is None else weights[division.kept]
