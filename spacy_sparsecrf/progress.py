@@ -16,7 +16,6 @@ from threading import RLock
 from typing import Any
 
 from tqdm import tqdm
-from tqdm.contrib.logging import logging_redirect_tqdm
 
 from .errors import Warnings, warn
 from .kernels.cache_dir import damaged, refused
@@ -90,6 +89,8 @@ class Task(tqdm):  # type: ignore[misc]
             # tqdm draws nothing if the terminal's size is unknown.
             width, height = shutil.get_terminal_size()
             place = {"ncols": width, "nrows": height, "delay": _DELAY, "unit": f" {unit}"}
+            from tqdm.contrib.logging import logging_redirect_tqdm  # imports asyncio
+
             # Lines of spaCy's log must not break the bar.
             self._redirected.enter_context(logging_redirect_tqdm([_spacy]))
         own = {"desc": text, "total": total, "initial": initial, "disable": not is_shown}

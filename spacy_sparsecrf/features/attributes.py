@@ -27,7 +27,7 @@ LONG_WORD = 2 * LONGEST_NGRAM  # in characters; n-grams skip the middle of longe
 
 def seen(text: str) -> str:
     """Return a word as readers see it: without characters that have no width, composed (NFC)."""
-    return unicodedata.normalize("NFC", text.translate(UNSEEN))
+    return text if text.isascii() else unicodedata.normalize("NFC", text.translate(UNSEEN))
 
 
 def prefix(n: int, text: str) -> str:

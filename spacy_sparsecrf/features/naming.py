@@ -17,6 +17,7 @@ from spacy.vocab import Vocab
 
 from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Hashes, Longs, Readings, hash_values
+from ..kernels.layout import Tokens
 from ..model.names import ALWAYS, Outside, read_feature, write_name, write_value
 from ..model.names import Value as NamedValue
 from .attributes import EXTENSION, NUMBERS, PHRASE, STACKED, VECTOR, WORD_LABELS, Ngrams, Value
@@ -352,45 +353,41 @@ class NameRecord:
         self._tokens.know([Read(WORD_LABELS)], dict(zip(values.tolist(), texts, strict=True)))
 
     def names(self, keys: Hashes) -> dict[int, str]:
-        """Name features.
+        """Name features where they first occur.
 
         keys: [n] hashes.
         RETURNS: names by hash, without features that did not occur, and without names that would
             have another hash.
         """
-        texts = self._find(keys) if len(keys) else ()
-        pairs = zip(keys.tolist(), texts, strict=True)
-        return {key: text for key, text in pairs if text is not None}
-
-    def _find(self, wanted: Hashes) -> NDArray[np.object_]:
-        """Name features where they first occur: [n] str, or None."""
-        from ..kernels.hashing import build_table, lookup
+        from ..kernels.hashing import build_table, find_features
 
         # The names of real values do not depend on readings.
         plan = self._features.plan
         for read, marks in self._features.marks.items():
             self._tokens.know([read], marks)
-        known = dict(zip(plan.templates.value_keys.tolist(), plan.value_names, strict=True))
-        texts = np.array([known.get(key) for key in wanted.tolist()], dtype=object)
-        left = np.arange(len(wanted))
-        namers: dict[int, CellNames] = {}
+        reals = plan.templates.value_keys.tolist(), plan.value_names
+        found = dict[int, str | None](zip(*reals, strict=True))
+        left, lexicon, namers = keys, None, dict[int, CellNames]()
+        make = self._features.names_of_cells or CellNames
         for kept in self._kept:
             if not len(left):
                 break
             readings = kept.restore(self._lexical[kept.readings.lexicon])
-            hashes = readings.hash(readings.templates.conjunctions)
-            positions = np.empty(hashes.size, dtype=np.int32)
-            # Frequent features are found at once, so that the table soon fits in a cache.
-            keys = wanted[left]
-            lookup(build_table(keys), keys, hashes.reshape(-1, 1), positions)
-            cells = np.flatnonzero(positions >= 0)
-            found, first = np.unique(positions[cells], return_index=True)
-            features, left = left[found], np.delete(left, found)
-            if id(kept.vocab) not in namers:
-                make = self._features.names_of_cells or CellNames
-                namers[id(kept.vocab)] = make(self._features, kept.vocab, self._tokens)
-            tokens, columns = np.divmod(cells[first], hashes.shape[1])
+            hashed = readings.templates.conjunctions.plan
+            if readings.lexicon is not lexicon:
+                lexicon = readings.lexicon
+                seen = np.zeros((len(hashed.seeds), len(readings.lexical)), np.bool_)
+            # Most slots are empty, as most hashes are of other features. Frequent features are
+            # found at once, so that the table soon fits in a cache.
+            slots, cells = build_table(left, capacity=4 * len(left)), np.full(len(left), -1)
+            words = Tokens(readings.offsets, readings.words, readings.lexical, readings.annotations)
+            find_features(words, hashed, slots, left, seen, cells)
+            features, cells, left = left[cells >= 0], cells[cells >= 0], left[cells < 0]
+            new = make(self._features, kept.vocab, self._tokens)
+            namer = namers.setdefault(id(kept.vocab), new)
+            tokens, columns = np.divmod(cells, len(hashed.seeds))
             for p in np.unique(columns).tolist():
                 own = columns == p
-                texts[features[own]] = namers[id(kept.vocab)].names(readings, p, tokens[own])
-        return texts
+                names = namer.names(readings, p, tokens[own])
+                found.update(zip(features[own].tolist(), names, strict=True))
+        return {key: text for key in keys.tolist() if (text := found.get(key)) is not None}

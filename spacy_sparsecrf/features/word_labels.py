@@ -27,7 +27,7 @@ _DIGIT = re.compile(r"\d")
 
 def form_of(word: str) -> str:
     """Return the form by which words are compared."""
-    return _DIGIT.sub("0", seen(word)).lower()
+    return (text if (text := seen(word)).isalpha() else _DIGIT.sub("0", text)).lower()
 
 
 class WordLabelReader(ClassReader):

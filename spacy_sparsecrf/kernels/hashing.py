@@ -209,3 +209,32 @@ def lookup(slots: Ints, keys: Ints, queries: Ints, positions: Ints) -> int:
         positions[i] = position
         absent += position < 0
     return absent
+
+
+@kernel
+def find_features(
+    tokens: Tokens, plan: HashPlan, slots: Ints, keys: Ints, seen: Ints, cells: Ints
+) -> None:
+    """Find a token and a template of each feature.
+
+    slots, keys: [K] uint64, hashes of the features; see `lookup`.
+    seen: [P, R] bool, in and out, words that templates of one attribute have read before, and need
+        not hash again; zeros for the first tokens of a lexicon.
+    cells: [K] int64, in and out, t * P + p of a token and a template, -1 if there is none.
+    """
+    for s in range(len(tokens.offsets) - 1):
+        first, last = tokens.offsets[s], tokens.offsets[s + 1]
+        for p in range(len(plan.seeds)):
+            k = plan.part_ptr[p]
+            is_one = plan.part_ptr[p + 1] == k + 1 and plan.part_anchors[k] == 0
+            is_word = is_one and 0 <= plan.part_columns[k] < tokens.lexical.shape[1]
+            offset = plan.part_offsets[k] if is_word else 0
+            for t in range(first, last):
+                if is_word and first <= t + offset < last:
+                    if seen[p, tokens.words[t + offset]]:
+                        continue
+                    seen[p, tokens.words[t + offset]] = True
+                h = hash_feature(p, t, first, last, tokens, plan)
+                i = find(slots, keys, h) if h != _ZERO else -1
+                if i >= 0 and cells[i] < 0:
+                    cells[i] = t * len(plan.seeds) + p

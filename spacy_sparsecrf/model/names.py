@@ -100,6 +100,8 @@ def write_value(value: Value, is_text: bool = False) -> str:
         return f"{'^' if value.distance < 0 else '$'}{abs(value.distance)}"
     if isinstance(value, int):
         return str(int(value if -(2**63) <= value < 2**64 else value % 2**64))
+    if value.isalpha():  # for speed: nothing to escape
+        return value
     text = value.translate(_IN_NAMES)
     is_number = not is_text and _NUMBER.fullmatch(value)
     return f"\\{text}" if is_number or _DISTANCE.fullmatch(value) else text
@@ -221,6 +223,8 @@ class Names:
         self._data = data
         self._keys = np.empty(0, np.uint64)  # ascending
         self._texts = np.empty(0, object)
+        # A hash of the names that were serialised last: spaCy saves the best model twice.
+        self._packed = 0, b""
 
     def __len__(self) -> int:
         return len(self._known())
@@ -261,11 +265,15 @@ class Names:
         wanted = wanted[wanted >= 0]
         if not len(wanted):
             return b""
-        shown = self._keys[wanted].astype(">u8").tobytes().hex("\n", 8).split()
-        lines = map("{}\t{}\n".format, shown, self._texts[wanted].tolist())
-        # Higher levels take up to eight times as long and save only a tenth of the size.
-        packed = zlib.compressobj(2, wbits=16 + zlib.MAX_WBITS)
-        return packed.compress("".join(lines).encode("utf8")) + packed.flush()
+        texts, (known, data) = self._texts[wanted].tolist(), self._packed
+        if (same := hash((self._keys[wanted].tobytes(), *texts))) != known:
+            shown = self._keys[wanted].astype(">u8").tobytes().hex("\n", 8).split()
+            lines = map("{}\t{}\n".format, shown, texts)
+            # Higher levels take up to eight times as long and save only a tenth of the size.
+            packed = zlib.compressobj(2, wbits=16 + zlib.MAX_WBITS)
+            data = packed.compress("".join(lines).encode("utf8")) + packed.flush()
+            self._packed = same, data
+        return data
 
     def _known(self) -> NDArray[np.uint64]:
         """Return the hashes of named features, ascending; parse stored names first."""

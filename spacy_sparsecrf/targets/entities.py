@@ -54,7 +54,7 @@ class Entities(SpanTarget):
             text = example.reference.text[:60]
             raise SparseCRFError(Errors.SC503.format(text=text, reason=error)) from error
         labels: list[str | None] = [OUTSIDE if out else None for out in is_out]
-        words = words_of(example.predicted)
+        words = words_of(example.predicted) if spans else np.empty(0, np.int64)
         for given in spans:
             labels[given[0] : given[1]] = [OUTSIDE] * (given[1] - given[0])
             if self.has_type(given[2]):

@@ -109,6 +109,36 @@ def test_hash_zero_is_kept_for_absent_tests(jit):
     assert hashes[:, 1].all()
 
 
+@pytest.mark.parametrize("jit", [True, False])
+def test_features_are_found_where_they_are_hashed(jit):
+    rng = np.random.default_rng(5)
+    lexical = rng.integers(0, 5, (6, 2)).astype(np.uint64)
+    # The columns 0 and 1 are of words; ~1 is another value of the attribute of column 0.
+    columns, offsets, anchors = np.array(
+        [(0, 0, 0), (1, -1, 0), (~1, 0, 0), (2, 1, 0), (0, 0, 1), (0, -1, 0), (1, 0, 0)]
+    ).T
+    ptr, edges = np.array([0, 0, 1, 2, 3, 4, 5, 7, 7]), np.full((7, 2, 1), 9, np.uint64)
+    plan = HashPlan(np.arange(90, 98, dtype=np.uint64), ptr, columns, offsets, anchors, edges)
+    parts, matrices = [], []
+    for ends in ([0, 1, 1, 9], [0, 4, 30]):
+        words = rng.integers(0, 6, ends[-1]).astype(np.int32)
+        annotations = rng.integers(0, 3, (ends[-1], 1)).astype(np.uint64)
+        parts.append(Tokens(np.array(ends), words, lexical, annotations))
+        matrices.append(np.empty((ends[-1], 8), np.uint64))
+        hashing.hash_features(parts[-1], plan, matrices[-1])
+    left = {*np.concatenate(matrices)[:, 1:].ravel().tolist(), 7} - {0}
+    seen = np.zeros((8, 6), np.bool_)
+    for tokens, matrix in zip(parts, matrices, strict=True):
+        keys, cells = np.array([*left], np.uint64), np.full(len(left), -1)
+        table = hashing.build_table(keys), keys
+        function(hashing.find_features, jit)(tokens, plan, *table, seen, cells)
+        found = keys[cells >= 0]
+        np.testing.assert_array_equal(matrix.ravel()[cells[cells >= 0]], found)
+        assert {*found.tolist()} == left & {*matrix.ravel().tolist()}
+        left -= {*found.tolist()}
+    assert left == {7}
+
+
 uint64s = st.integers(0, 2**64 - 1) | st.integers(0, 20)
 
 

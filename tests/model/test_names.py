@@ -93,6 +93,8 @@ def test_a_file_of_names_is_read_as_it_was_written():
     assert read.missing(np.array([7, 9], dtype=np.uint64)).tolist() == [9]
     assert Names(data).to_bytes(*keys) == data
     assert Names().to_bytes(*keys) == b""
+    names.add({7: "orth[0]=c"})
+    assert Names(names.to_bytes(*keys))[7] == "orth[0]=c"
 
 
 def test_no_name_is_missing_while_another_thread_reads_the_file(monkeypatch):
