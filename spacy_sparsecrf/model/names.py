@@ -100,8 +100,6 @@ def write_value(value: Value, is_text: bool = False) -> str:
         return f"{'^' if value.distance < 0 else '$'}{abs(value.distance)}"
     if isinstance(value, int):
         return str(int(value if -(2**63) <= value < 2**64 else value % 2**64))
-    if value.isalpha():  # for speed: nothing to escape
-        return value
     text = value.translate(_IN_NAMES)
     is_number = not is_text and _NUMBER.fullmatch(value)
     return f"\\{text}" if is_number or _DISTANCE.fullmatch(value) else text
@@ -223,7 +221,7 @@ class Names:
         self._data = data
         self._keys = np.empty(0, np.uint64)  # ascending
         self._texts = np.empty(0, object)
-        # A hash of the names that were serialised last: spaCy saves the best model twice.
+        # A hash of the names that were serialised last: spaCy saves the last model twice.
         self._packed = 0, b""
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ from spacy.training import Example
 from spacy.util import registry
 
 from ..errors import Errors, SparseCRFError
+from .corpora import reading
 
 Batcher = Callable[[Iterable[Example]], Iterator[list[Example]]]
 
@@ -23,11 +24,12 @@ def configure_one_step_per_epoch() -> Batcher:
 
 
 def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Yield one batch with the first example.
+    """Yield one batch with the first example; until the next step, full collections wait.
 
     RAISES: SparseCRFError without examples, because spaCy's loop would then never end.
     """
     for example in examples:
-        yield [example]
+        with reading(offers=False):
+            yield [example]
         return
     raise SparseCRFError(Errors.SC218)

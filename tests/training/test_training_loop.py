@@ -167,6 +167,9 @@ def test_full_garbage_collections_wait_until_all_examples_are_read(corpus):
             nlp.initialize(get)
         assert gc.get_threshold() == before
     assert {own[2] for own in seen} - {before[2]} == {2**31 - 1}
+    for _ in one_step_per_epoch(examples):  # while spaCy evaluates and saves
+        assert gc.get_threshold()[2] == 2**31 - 1
+    assert gc.get_threshold() == before
 
 
 def test_accumulating_gradients_makes_one_step_an_update(corpus):
