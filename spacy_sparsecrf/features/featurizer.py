@@ -116,21 +116,22 @@ class PlanFeaturizer:
         RAISES: SparseCRFError for another value of `sequences`, and for words and annotations that
             cannot be read.
         """
-        tokens.check_mode(sequences)
+        if sequences not in (modes := tokens.MODES):
+            raise SparseCRFError(Errors.SC105.format(value=sequences, known=", ".join(modes)))
         return [self._read(run, sequences, alone) for run in by_vocab(docs)]
 
     def observe(self, readings: Sequence[Readings]) -> Observations:
         """Hash the features of the output of `readings`."""
         templates = readings[0].templates if readings else self.plan.first_templates
-        hashes = [np.empty((0, len(templates.conjunctions.seeds)), dtype=np.uint64)]
+        nothing = np.empty((0, len(templates.conjunctions.seeds)), dtype=np.uint64)
+        hashes = [of_vocab.hash(templates.conjunctions) for of_vocab in readings]
         offsets = [np.zeros(1, dtype=np.int64)]
         values = [np.empty((0, len(templates.value_seeds)), dtype=np.float32)]
         for of_vocab in readings:
             values.append(of_vocab.values)
-            hashes.append(of_vocab.hash(templates.conjunctions))
             offsets.append(offsets[-1][-1] + of_vocab.offsets[1:])
         return Observations(
-            hashes=np.concatenate(hashes),
+            hashes=hashes[0] if len(hashes) == 1 else np.concatenate([nothing, *hashes]),
             offsets=np.concatenate(offsets),
             unigram_columns=templates.unigram_columns,
             bigram_columns=templates.bigram_columns,

@@ -44,12 +44,6 @@ _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-def check_mode(mode: str) -> None:
-    """Raise `SparseCRFError` for anything but "sents" and "docs"."""
-    if mode not in MODES:
-        raise SparseCRFError(Errors.SC105.format(value=mode, known=", ".join(MODES)))
-
-
 def read_annotations(docs: Sequence[Doc], attributes: tuple[int, ...]) -> Values:
     """Read attributes of the tokens of Docs: [N, A] uint64. docs: at least one; attributes: ids."""
     # to_array accepts any iterable, and returns an array, both unknown to spaCy's stub.

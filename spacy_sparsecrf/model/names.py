@@ -221,8 +221,6 @@ class Names:
         self._data = data
         self._keys = np.empty(0, np.uint64)  # ascending
         self._texts = np.empty(0, object)
-        # A hash of the names that were serialised last: spaCy saves the last model twice.
-        self._packed = 0, b""
 
     def __len__(self) -> int:
         return len(self._known())
@@ -263,15 +261,11 @@ class Names:
         wanted = wanted[wanted >= 0]
         if not len(wanted):
             return b""
-        texts, (known, data) = self._texts[wanted].tolist(), self._packed
-        if (same := hash((self._keys[wanted].tobytes(), *texts))) != known:
-            shown = self._keys[wanted].astype(">u8").tobytes().hex("\n", 8).split()
-            lines = map("{}\t{}\n".format, shown, texts)
-            # Higher levels take up to eight times as long and save only a tenth of the size.
-            packed = zlib.compressobj(2, wbits=16 + zlib.MAX_WBITS)
-            data = packed.compress("".join(lines).encode("utf8")) + packed.flush()
-            self._packed = same, data
-        return data
+        shown = self._keys[wanted].astype(">u8").tobytes().hex("\n", 8).split()
+        lines = map("{}\t{}\n".format, shown, self._texts[wanted].tolist())
+        # Higher levels take up to eight times as long and save only a tenth of the size.
+        packed = zlib.compressobj(2, wbits=16 + zlib.MAX_WBITS)
+        return packed.compress("".join(lines).encode("utf8")) + packed.flush()
 
     def _known(self) -> NDArray[np.uint64]:
         """Return the hashes of named features, ascending; parse stored names first."""

@@ -29,7 +29,7 @@ def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
     RAISES: SparseCRFError without examples, because spaCy's loop would then never end.
     """
     for example in examples:
-        with reading(offers=False):
+        with reading(n_offered=0):
             yield [example]
         return
     raise SparseCRFError(Errors.SC218)

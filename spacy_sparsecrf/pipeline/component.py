@@ -117,7 +117,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         progress.be_quiet(loop.quiet)
         progress.watch_compilation()
         setup.check_training(shards)
-        if loop.trains:
+        if loop.n_used:
             check_loop(setup, cast("Language", nlp))
         earlier = storage.load_earlier(setup, init_weights)
         label_ids = make_label_ids(setup, labels, self.label_data, earlier.labels)
@@ -129,7 +129,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             tree = None if driver is None else driver.tree
             job = Job(setup, label_ids, checks, record_of(setup), tree, nlp, shards, upstream)
             divided = shards or self.engine.divides
-            with reading(offers=loop.trains and not divided):
+            with reading(0 if divided else loop.n_used):
                 read = self.engine.compile(job) if divided else encode_corpus(examples, job)
             checks.report(setup, read.labels, get_examples)
             if checks.values and read.corpus is not None:

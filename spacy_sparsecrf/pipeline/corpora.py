@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from itertools import zip_longest
 from pathlib import Path
 from struct import Struct
+from traceback import extract_stack
 from typing import Any
 
 import srsly
@@ -29,23 +30,24 @@ _SPAN = Struct(">QQQllll")
 
 OFFERED: dict[Any, list[Example]] = {}
 """Examples that the next reader with the same vocab, files and settings yields once."""
-_OFFERS = ContextVar("_OFFERS", default=False)
+_N_OFFERED = ContextVar("_N_OFFERED", default=0)
 
 
 @contextmanager
-def reading(offers: bool) -> Iterator[None]:
+def reading(n_offered: int) -> Iterator[None]:
     """Suspend full garbage collections, each of which visits every Doc that has been read.
 
-    offers: whether readers offer the Examples that they yield to the next reader.
+    n_offered: number of the first Examples that readers offer to the next reader.
     """
     OFFERED.clear()
-    thresholds, token = gc.get_threshold(), _OFFERS.set(offers)
+    thresholds, token = gc.get_threshold(), _N_OFFERED.set(n_offered)
     gc.set_threshold(*thresholds[:2], 2**31 - 1)
     try:
         yield
     finally:
-        gc.set_threshold(*thresholds)
-        _OFFERS.reset(token)
+        if thresholds[2] < 2**31 - 1:  # contexts may end in any order, if loops run in turns
+            gc.set_threshold(*thresholds)
+        _N_OFFERED.reset(token)
 
 
 @registry.readers("spacy_sparsecrf.AnnotatedCorpus.v1")
@@ -54,7 +56,8 @@ class AnnotatedCorpus(Corpus):
 
     Gold Docs are the same objects in all passes; predicted Docs are created in each pass, because
     pipes write to them. With an augmenter, which may write to gold Docs, gold Docs are copied. The
-    reader that `spacy train` creates after `initialize` takes over the Examples made there.
+    reader that `spacy train` creates after `initialize` takes over the Examples made there, if the
+    batcher uses one an epoch only the first: the others do not stay in memory.
 
     path: of a file, or of a directory of files.
     gold_preproc, max_length, limit, augmenter: as for spacy.Corpus.v1.
@@ -97,13 +100,15 @@ class AnnotatedCorpus(Corpus):
         source, given = (nlp.vocab, self._settings, *states), None
         if self._source != source:
             self._kept, self._source, given = None, source, OFFERED.pop(source, None)
+            is_loop = extract_stack(limit=2)[0].name == "create_train_batches"
+            given = given if is_loop or len(given or ()) > 1 else None  # one is for spaCy's loop
         offered = list[Example]()
         for example in given or super().__call__(nlp):
             if given is None:
                 if self._augmented and self._gold_tokens and not have_same_tokens(example):
                     example = super()._make_example(nlp, example.reference, True)
                 self._annotations.copy_to_predicted(example)
-            if _OFFERS.get() and self._keep:
+            if len(offered) < _N_OFFERED.get() and self._keep:
                 offered.append(example)
             yield example
         if offered:

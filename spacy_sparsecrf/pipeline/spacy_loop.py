@@ -1,5 +1,6 @@
 """Settings of spaCy's loop, in the block [training], and checks of them by components."""
 
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -29,13 +30,14 @@ class Loop:
     """The settings of a training run, from the pipeline and its config.
 
     quiet: whether the console output of training is off; augmented: whether an augmenter changes
-    the training examples; trains: whether the config names a training corpus, so that the loop is
-    spaCy's and not a user's own; upstream: the annotating pipes before the component, by name.
+    the training examples; n_used: maximum of training examples that spaCy's loop uses, or 0
+    if the config names no training corpus, so that the loop is a user's own; upstream: the
+    annotating pipes before the component, by name.
     """
 
     quiet: bool = False
     augmented: bool = False
-    trains: bool = False
+    n_used: int = 0
     upstream: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -58,7 +60,9 @@ class Loop:
             if name in nlp.pipe_names and getattr(proc, "is_trainable", False):
                 warn(Warnings.SCW203.format(name=getattr(pipe, "name", ""), upstream=name))
         quiet = isinstance(logs, dict) and logs.get("console_output") is False
-        return cls(quiet, corpus.get("augmenter") is not None, has_path(corpus), upstream)
+        is_one = training["batcher"].get("@batchers") == ONE_STEP and len(learners(nlp)) < 2
+        n_used = (1 if is_one else sys.maxsize) if has_path(corpus) else 0
+        return cls(quiet, corpus.get("augmenter") is not None, n_used, upstream)
 
 
 def block_of(nlp: Language, corpus: str) -> dict[str, Any]:

@@ -124,7 +124,8 @@ def test_docs_of_initialize_serve_one_reader_before_the_first_step(
 ):
     path = tmp_path / "train.spacy"
     path.write_bytes(Path(corpus.train_path).read_bytes())
-    config = config_for(corpus)
+    batcher = {"@batchers": "spacy.batch_by_sequence.v1", "size": 12}
+    config = config_for(corpus, batcher=batcher)
     config["paths"]["train"] = str(path)
     nlp = init_nlp(config)
     with monkeypatch.context() as patch:
@@ -142,6 +143,16 @@ def test_docs_of_initialize_serve_one_reader_before_the_first_step(
     nlp = init_nlp(config)
     DocBin(docs=[Doc(nlp.vocab, words=["A", "new", "file"])]).to_disk(path)
     assert [example.text for example in reader_of(config)(nlp)] == ["A new file "]
+
+
+def test_docs_that_spacys_loop_does_not_use_are_not_kept(corpus, reads):
+    config = config_for(corpus, batcher={"@batchers": ONE_STEP})
+    nlp = init_nlp(config)
+    gc.collect()
+    assert sum(type(each) is Example for each in gc.get_objects()) == 1
+    _, batch = next(create_train_batches(nlp, reader_of(config), one_step_per_epoch, 1))
+    assert len(batch) == 1 and reads["train.spacy"] == 1
+    assert len(list(reader_of(config)(init_nlp(config)))) == len(corpus.train)
 
 
 def test_readers_in_a_loop_of_ones_own_share_no_docs(corpus, reads):
@@ -167,8 +178,11 @@ def test_full_garbage_collections_wait_until_all_examples_are_read(corpus):
             nlp.initialize(get)
         assert gc.get_threshold() == before
     assert {own[2] for own in seen} - {before[2]} == {2**31 - 1}
-    for _ in one_step_per_epoch(examples):  # while spaCy evaluates and saves
-        assert gc.get_threshold()[2] == 2**31 - 1
+    # While spaCy evaluates and saves, also if the loops of two pipelines run in turns.
+    batches, others = one_step_per_epoch(examples), one_step_per_epoch(examples)
+    assert next(batches) == next(others) and gc.get_threshold()[2] == 2**31 - 1
+    batches.close()
+    others.close()
     assert gc.get_threshold() == before
 
 
