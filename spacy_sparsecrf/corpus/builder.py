@@ -15,6 +15,7 @@ _ARRIVING: dict[str, type[np.generic]] = {
     "offsets": np.int64,
     "n_features": np.int32,
     "features": np.int32,
+    "families": np.uint8,
     "context": np.int32,
     "labels": np.int32,
     "weights": np.float64,
@@ -53,7 +54,9 @@ class CorpusBuilder:
             self._append(values=observations.values)
             self.value_keys = observations.value_keys
         hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
-        present = hashes != 0
+        present, families = hashes != 0, np.zeros(hashes.shape[1], np.uint8)
+        if len(observations.families):
+            families = observations.families[observations.unigram_columns]
         if self.rows is None:
             self.rows = RowIndex(bigrams.shape[1])
         self.start_label = observations.start_label
@@ -61,6 +64,7 @@ class CorpusBuilder:
             offsets=self._n_tokens + observations.offsets[1:],
             n_features=present.sum(axis=1),
             features=self.features.add(hashes[present][:, None]),
+            families=np.broadcast_to(families, present.shape)[present],
             context=self.rows.add(bigrams),
             labels=np.asarray(labels),
             weights=np.ones(len(observations.offsets) - 1) if weights is None else weights,
@@ -95,7 +99,9 @@ class CorpusBuilder:
             start_label=self.start_label,
             **NO_INDEX._asdict(),
         )
-        features = FeatureCounts(keys, counts, np.arange(len(keys)))
+        families = np.zeros(len(keys), np.uint8)
+        families[arrived("features")] = arrived("families")
+        features = FeatureCounts(keys, counts, np.arange(len(keys)), families)
         return CorpusPart(sequences, features, ConjoinedRows(rows.rows, rows.counts))
 
     def build(self, min_freq: int = 1) -> EncodedCorpus:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from .numbering import Array, Floats, Hashes, Ints, Longs, Mask, Singles
+from .numbering import Array, Bytes, Floats, Hashes, Ints, Longs, Mask, Singles
 
 MISSING = -1  # gold label of a token without one
 # Labels and the start label are stored in 16 bits.
@@ -31,6 +31,8 @@ class Observations:
     values: [N, V] float32, finite; real-valued features, conjoined with the label.
     value_keys: [V] uint64, hashes of the names of real-valued features, distinct from all hashes.
     kept: [N] int64, the tokens of the Docs that are observed; None for all.
+    families: [P] uint8, of columns: features of one family depend on the same attributes, so that
+        tokens often share all of them; 0 for none, [0] if no column has one.
     """
 
     hashes: Hashes
@@ -41,6 +43,7 @@ class Observations:
     values: Singles = field(default_factory=lambda: NO_VALUES)
     value_keys: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
     kept: Longs | None = None
+    families: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
 
     @property
     def n_tokens(self) -> int:
@@ -90,6 +93,7 @@ class EncodedCorpus:
     sets: [Q, Y] bool, possible gold labels of a token, if several but not all labels are possible.
     values: [N, V] float32, of real-valued features, finite.
     value_features: [V] int64, ascending, feature ids of real values; no token has these features.
+    families: [<= O] uint8, of the first unigram features, see `Observations`; others have none.
     """
 
     offsets: Longs
@@ -106,6 +110,7 @@ class EncodedCorpus:
     sets: Mask = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     values: Singles = field(default_factory=lambda: NO_VALUES)
     value_features: Longs = field(default_factory=lambda: np.empty(0, np.int64))
+    families: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
 
     @property
     def arrays(self) -> dict[str, Array]:

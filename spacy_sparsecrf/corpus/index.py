@@ -16,19 +16,20 @@ from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Csr
 from . import numbering
 from .encoded import EncodedCorpus
-from .numbering import Array, Hashes, Ints, Longs
+from .numbering import Array, Bytes, Hashes, Ints, Longs
 
 
 class FeatureCounts(NamedTuple):
     """Features that are conjoined with the label, and their counts.
 
     keys: [O] uint64; counts: [O] int64, tokens of each; arrival: [O] int64, rank of the first
-    occurrence.
+    occurrence; families: [O] uint8, see `Observations`.
     """
 
     keys: Hashes
     counts: Longs
     arrival: Longs
+    families: Bytes
 
     def between(self, low: int, high: int, part: int) -> "FeatureCounts":
         """Return the features with keys low <= key <= high.
@@ -36,7 +37,8 @@ class FeatureCounts(NamedTuple):
         Ranks are moved behind the ranks of all parts of lower numbers. part: number of this part.
         """
         own = (self.keys >= np.uint64(low)) & (self.keys <= np.uint64(high))
-        return FeatureCounts(self.keys[own], self.counts[own], self.arrival[own] + (part << 32))
+        moved = self._replace(arrival=self.arrival + (part << 32))
+        return FeatureCounts(*(array[own] for array in moved))
 
 
 class ConjoinedRows(NamedTuple):
@@ -53,13 +55,15 @@ class Index(NamedTuple):
     """Numbers of features and contexts: the fields of the same names in `EncodedCorpus`."""
 
     unigram_keys: Hashes
+    families: Bytes
     bigram_keys: Hashes
     ctx_indptr: Longs
     ctx_indices: Ints
 
 
 _NO_KEYS = np.zeros(0, np.uint64)
-NO_INDEX = Index(_NO_KEYS, _NO_KEYS, np.zeros(1, np.int64), np.zeros(0, np.int32))
+_NO_FAMILIES = np.zeros(0, np.uint8)
+NO_INDEX = Index(_NO_KEYS, _NO_FAMILIES, _NO_KEYS, np.zeros(1, np.int64), np.zeros(0, np.int32))
 
 
 class CorpusPart(NamedTuple):
@@ -93,14 +97,15 @@ class CorpusPart(NamedTuple):
 def merged_features(parts: Sequence[FeatureCounts], min_freq: int = 1) -> FeatureCounts:
     """Merge the features of parts by hash; keep those that occur at min_freq tokens or more."""
     nothing = np.zeros(0, np.int64)
-    none = FeatureCounts(np.zeros(0, np.uint64), nothing, nothing)
+    none = FeatureCounts(_NO_KEYS, nothing, nothing, _NO_FAMILIES)
     every = FeatureCounts(*map(np.concatenate, zip(none, *parts, strict=True)))
     order = np.argsort(every.keys, kind="stable")
     keys, first = np.unique(every.keys[order], return_index=True)
     counts = np.add.reduceat(every.counts[order], first)
     arrival = np.minimum.reduceat(every.arrival[order], first)
     frequent = counts >= min_freq
-    return FeatureCounts(keys[frequent], counts[frequent], arrival[frequent])
+    merged = FeatureCounts(keys, counts, arrival, every.families[order][first])
+    return FeatureCounts(*(array[frequent] for array in merged))
 
 
 def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Ints]]:
@@ -137,7 +142,8 @@ def build_index(
     if min_freq > 1 and not (len(order) or len(bigram_keys) or n_values):
         n_tokens = int(rows.counts.sum())
         raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
-    index = Index(features.keys[order], bigram_keys, ctx_indptr, ctx_indices)
+    of_unigrams = features.keys[order], features.families[order]
+    index = Index(*of_unigrams, bigram_keys, ctx_indptr, ctx_indices)
     return index, numbering.positions(order, len(features.keys)), context
 
 

@@ -17,6 +17,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Singles: TypeAlias = NDArray[np.float32]
 Hashes: TypeAlias = NDArray[np.uint64]
 Longs: TypeAlias = NDArray[np.int64]
+Bytes: TypeAlias = NDArray[np.uint8]
 Ints: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
 

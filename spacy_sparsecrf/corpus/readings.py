@@ -1,5 +1,6 @@
 """Attribute values that templates read from tokens, before hashing."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -54,6 +55,22 @@ class Conjunctions:
     def columns(self) -> Longs:
         """[K] int64, the column of each attribute, without the mark ~ of `part_columns`."""
         return np.where(self.part_columns < 0, ~self.part_columns, self.part_columns)
+
+    @cached_property
+    def families(self) -> NDArray[np.uint8]:
+        """[P] uint8, the same for templates of one token, and of the same attributes of several.
+
+        0 for templates that are alone. See `Observations`.
+        """
+        keys: list[tuple[int, ...]] = []
+        parts = self.part_anchors, self.part_offsets, self.columns
+        for begin, end in zip(self.part_ptr, self.part_ptr[1:], strict=False):
+            anchors, offsets, columns = (own[begin:end].tolist() for own in parts)
+            places = {*zip(anchors, offsets, strict=True)} or {(0, 0)}
+            keys += places if len(places) == 1 else [(-1, *sorted({*columns}))]
+        n_of = Counter(keys)
+        numbers = {key: i % 255 for i, key in enumerate(n_of) if n_of[key] > 1}
+        return np.array([1 + numbers.get(key, -1) for key in keys], np.uint8)
 
     def select(self, columns: Sequence[int]) -> "Conjunctions":
         """Select templates, in the given order."""

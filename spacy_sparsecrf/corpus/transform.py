@@ -80,6 +80,7 @@ def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
     return replace(
         _renumbered(corpus, number, positions(bigram, len(corpus.bigram_keys))),
         unigram_keys=corpus.unigram_keys[unigram],
+        families=corpus.families[unigram[unigram < len(corpus.families)]],
         bigram_keys=corpus.bigram_keys[bigram],
         values=corpus.values if (values >= 0).all() else corpus.values[:, values >= 0],
         value_features=values[values >= 0].astype(np.int64),

@@ -81,7 +81,7 @@ class WorkerShard:
 
 def _identifying_arrays(shard: EncodedCorpus) -> list[Array]:
     """Return the arrays of a shard that are the same on any worker, with label sets expanded."""
-    index = "ctx_indptr", "ctx_indices", "unigram_keys", "bigram_keys", "labels", "sets"
+    index = "ctx_indptr", "ctx_indices", "unigram_keys", "families", "bigram_keys", "labels", "sets"
     several = shard.labels < MISSING
     sets = shard.sets[MISSING - 1 - shard.labels[several]]
     arrays = [array for name, array in shard.arrays.items() if name not in index]

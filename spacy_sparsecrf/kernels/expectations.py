@@ -1,14 +1,25 @@
 """Expected minus observed counts of unigram weights, over a corpus (Lavergne 2010, equation 4).
 
 The *residual* of a token is its marginals minus its gold label, times its weight. The gradient of a
-feature is the sum of the residuals of its tokens. Residuals are scattered to the frequent features
-while a chunk is processed, and gathered for all other features.
+feature is the sum of the residuals of its sites: of tokens, and of bundles, whose residual is the
+sum of those of their tokens.
 """
 
 from .chain import backward_batch, forward_batch, log_partition, vectors_of
-from .layout import BatchOrder, Columns, Floats, Ints, Pairs, Sequences, Tables, Unigrams, Vectors
+from .layout import (
+    BatchOrder,
+    Columns,
+    Csr,
+    Floats,
+    Ints,
+    Pairs,
+    Sequences,
+    Tables,
+    Unigrams,
+    Vectors,
+)
 from .numba_support import inlined, kernel
-from .scores import evidence_of, score_token
+from .scores import add_site, evidence_of, score_token
 from .small import add_at, fill, prefetch_row
 from .vectors import prefetch
 
@@ -80,36 +91,13 @@ def _weigh(first: int, last: int, sequences: Sequences, vectors: Vectors) -> Non
 
 
 @inlined
-def add_to_frequent(t: int, row: Floats, unigrams: Unigrams, frequent_sums: Floats) -> None:
-    """Add a row [Yp] of token t to the sums [H, Yp] of its frequent features."""
-    frequent, frequent_ptr = unigrams.frequent, unigrams.frequent_ptr
-    for j in range(frequent_ptr[t], frequent_ptr[t + 1]):
-        total = frequent_sums[frequent[j]]
-        for y in range(len(total)):
-            total[y] += row[y]
-
-
-@kernel
-def leave_residuals(
-    first: int,
-    last: int,
-    sequences: Sequences,
-    unigrams: Unigrams,
-    residual: Floats,
-    frequent_sums: Floats,
-) -> None:
-    """Turn weighted marginals into residuals, and add them to the sums of frequent features.
-
-    residual: [N, Yp], in and out: residual[t, y_t] -= weight for gold y_t; frequent_sums: [H, Yp]
-    float64, added to; this is faster than a gather while the sums fit into a cache.
-    """
+def _leave_residuals(first: int, last: int, sequences: Sequences, marginals: Floats) -> None:
+    """Turn weighted marginals [N, Yp] of sequences into residuals: subtract the gold labels."""
     labels = sequences.labels
     for s in range(first, last):
         for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
-            row = residual[t]
             if labels[t] >= 0:
-                row[labels[t]] -= sequences.weights[s]
-            add_to_frequent(t, row, unigrams, frequent_sums)
+                marginals[t, labels[t]] -= sequences.weights[s]
 
 
 @kernel
@@ -117,7 +105,6 @@ def infer_chunk(
     first: int,
     last: int,
     scratch: Floats,
-    frequent_sums: Floats,
     tables: Tables,
     pairs: Pairs,
     theta: Floats,
@@ -126,12 +113,12 @@ def infer_chunk(
     log_z: Floats,
     residuals: bool,
 ) -> None:
-    """Process sequences first:last: evidence, forward-backward, residuals, frequent features.
+    """Process sequences first:last: evidence, forward-backward, residuals.
 
-    scratch: [Y + 1, Yp], a workspace of this chunk; frequent_sums: [H, Yp] float64, added to;
-    pairs: potentials of theta; theta: [K] float64; vectors: [N, Yp], out, weighted; batch: see
+    scratch: [Y + 1, Yp], a workspace of this chunk; tables: with the scores of bundles; pairs:
+    potentials of theta; theta: [K] float64; vectors: [N, Yp], out, weighted; batch: see
     `BatchOrder`; log_z: [S] float64, out, not weighted; residuals: whether to turn marginals into
-    residuals and to add these to frequent_sums.
+    residuals.
     """
     sequences, vectors = tables.sequences, with_scratch(vectors, scratch)
     for head in range(first, last, batch.together):
@@ -141,9 +128,39 @@ def infer_chunk(
         _infer_run(head, tail, sequences, pairs, vectors, batch, log_z)
         _weigh(head, tail, sequences, vectors)
         if residuals:
-            leave_residuals(
-                head, tail, sequences, tables.unigrams, vectors.marginals, frequent_sums
-            )
+            _leave_residuals(head, tail, sequences, vectors.marginals)
+
+
+@kernel
+def score_bundles(
+    first: int, last: int, n_labels: int, unigrams: Unigrams, theta: Floats, table: Floats
+) -> None:
+    """Sum the weights of the features of bundles first:last.
+
+    unigrams: of all sites; theta: [K] float64; table: [B, Yp], out.
+    """
+    n_tokens = len(unigrams.bundle_ptr) - 1
+    for bundle in range(first, last):
+        scores = table[bundle]
+        fill(scores, 0, len(scores), 0.0)
+        add_site(n_tokens + bundle, n_labels, unigrams, theta, scores)
+
+
+@kernel
+def sum_bundles(first: int, last: int, total: Floats, bundle_tokens: Csr, residual: Floats) -> None:
+    """Sum the residuals of the tokens of bundles first:last.
+
+    total: [Yp] float64, a workspace of this chunk; residual: [N + B, Yp], of sites, those of
+    bundles out.
+    """
+    n_tokens = len(residual) - len(bundle_tokens.indptr) + 1
+    for bundle in range(first, last):
+        begin, end = bundle_tokens.indptr[bundle], bundle_tokens.indptr[bundle + 1]
+        fill(total, 0, len(total), 0.0)
+        add_rows(residual, bundle_tokens.indices, begin, end, total)
+        own = residual[n_tokens + bundle]
+        for y in range(len(own)):
+            own[y] = total[y]
 
 
 @kernel
@@ -159,33 +176,33 @@ def gather_unigrams(
 ) -> None:
     """Gather the gradient of the unigram weights of blocks first:last: sum_t residual[t, y].
 
-    total: [Yp] float64, a workspace of this chunk, zeros; residual: [N, Yp]; gradient: [K] float64,
-    out.
+    total: [Yp] float64, a workspace of this chunk, zeros; residual: [N + B, Yp], of sites;
+    gradient: [K] float64, out.
     """
     block_ptr, block_labels = unigrams.block_ptr, unigrams.block_labels
-    col_ptr, col_tokens, padded = columns.col_ptr, columns.col_tokens, residual.shape[1]
+    col_ptr, col_sites, padded = columns.col_ptr, columns.col_sites, residual.shape[1]
     flat = residual.reshape(-1)
     for row in range(first, last):
         column, begin, end = columns.block_columns[row], block_ptr[row], block_ptr[row + 1]
         fill(gradient, begin, end, 0.0)
-        first_token, last_token = col_ptr[column], col_ptr[column + 1]
+        first_site, last_site = col_ptr[column], col_ptr[column + 1]
         if end - begin == n_labels:
             own = gradient[begin:end]
-            if last_token - first_token <= _FEW:
-                add_row_by_row(residual, col_tokens, first_token, last_token, own)
+            if last_site - first_site <= _FEW:
+                add_row_by_row(residual, col_sites, first_site, last_site, own)
                 continue
             fill(total, 0, n_labels, 0.0)
-            add_rows(residual, col_tokens, first_token, last_token, total)
+            add_rows(residual, col_sites, first_site, last_site, total)
             for y in range(n_labels):
                 own[y] = total[y]
             continue
         place = block_labels[begin]
-        for j in range(first_token, last_token):
-            if j + _AHEAD < len(col_tokens):
-                prefetch(flat, col_tokens[j + _AHEAD] * padded + place)
-            t = col_tokens[j]
+        for j in range(first_site, last_site):
+            if j + _AHEAD < len(col_sites):
+                prefetch(flat, col_sites[j + _AHEAD] * padded + place)
+            site = col_sites[j]
             for k in range(begin, end):
-                gradient[k] += residual[t, block_labels[k]]
+                gradient[k] += residual[site, block_labels[k]]
 
 
 @inlined
@@ -232,66 +249,90 @@ def variance(residual: float, weight: float) -> float:
 
 
 @kernel
-def frequent_curvature(
+def bundle_curvature(
     first: int,
     last: int,
-    row: Floats,
-    frequent_sums: Floats,
-    sequences: Sequences,
-    unigrams: Unigrams,
+    bundle_tokens: Csr,
+    token_weight: Floats,
     residual: Floats,
+    curvature: Floats,
 ) -> None:
-    """Add the variances of the labels of sequences first:last to the sums of frequent features.
+    """Add the variances of the labels of the tokens of bundles first:last; see `variance`.
 
-    Clamped lattices, whose weight is negative, are left out. row: [Yp] float64, a workspace of this
-    chunk; frequent_sums: [H, Yp] float64, added to; residual: [N, Yp].
+    Clamped lattices, whose weight is negative, are left out. residual: [.., Yp]; curvature: [B, Yp]
+    float64, added to.
     """
-    for s in range(first, last):
-        weight = sequences.weights[s]
-        if weight <= 0.0:
-            continue
-        for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
-            for y in range(len(row)):
-                row[y] = variance(residual[t, y], weight)
-            add_to_frequent(t, row, unigrams, frequent_sums)
+    for bundle in range(first, last):
+        own = curvature[bundle]
+        for j in range(bundle_tokens.indptr[bundle], bundle_tokens.indptr[bundle + 1]):
+            t = bundle_tokens.indices[j]
+            weight = token_weight[t]
+            if weight > 0.0:
+                for y in range(len(own)):
+                    own[y] += variance(residual[t, y], weight)
 
 
 @kernel
 def unigram_curvature(
-    first: int, last: int, tables: Tables, columns: Columns, residual: Floats, curvature: Floats
+    first: int,
+    last: int,
+    tables: Tables,
+    columns: Columns,
+    residual: Floats,
+    of_bundles: Floats,
+    curvature: Floats,
 ) -> None:
     """Add the variance of the unigram weights of blocks first:last: sum_t w p (1 - p).
 
     p is p(y_t = y). Left out are covariances between tokens of one sequence, and clamped lattices,
     whose weight is negative.
 
-    residual: [N, Yp]; curvature: [K] float64, added to.
+    residual: [.., Yp]; of_bundles: [B, Yp], see `bundle_curvature`; curvature: [K] float64, added
+    to.
     """
     token_weight = tables.sequences.token_weight
     block_ptr, block_labels = tables.unigrams.block_ptr, tables.unigrams.block_labels
-    col_ptr, flat, padded = columns.col_ptr, residual.reshape(-1), residual.shape[1]
     for row in range(first, last):
         column = columns.block_columns[row]
-        place = block_labels[block_ptr[row]]
-        for j in range(col_ptr[column], col_ptr[column + 1]):
-            if j + _AHEAD < len(columns.col_tokens):
-                prefetch(flat, columns.col_tokens[j + _AHEAD] * padded + place)
-            t = columns.col_tokens[j]
-            weight = token_weight[t]
-            if weight > 0.0:
-                for k in range(block_ptr[row], block_ptr[row + 1]):
-                    curvature[k] += variance(residual[t, block_labels[k]], weight)
+        for j in range(columns.col_ptr[column], columns.col_ptr[column + 1]):
+            site = columns.col_sites[j]
+            bundle = site - len(token_weight)
+            for k in range(block_ptr[row], block_ptr[row + 1]):
+                if bundle >= 0:
+                    curvature[k] += of_bundles[bundle, block_labels[k]]
+                elif token_weight[site] > 0.0:
+                    curvature[k] += variance(residual[site, block_labels[k]], token_weight[site])
 
 
 @kernel
-def count_gold(first: int, last: int, tables: Tables, columns: Columns, counts: Floats) -> None:
-    """Count the gold labels of blocks first:last: counts[k] += weights of tokens with its label."""
+def count_bundle_gold(
+    first: int, last: int, bundle_tokens: Csr, sequences: Sequences, counts: Floats
+) -> None:
+    """Add the weights of tokens of bundles first:last to the counts [B, Yp] of gold labels."""
+    for bundle in range(first, last):
+        for j in range(bundle_tokens.indptr[bundle], bundle_tokens.indptr[bundle + 1]):
+            t = bundle_tokens.indices[j]
+            if sequences.labels[t] >= 0:
+                counts[bundle, sequences.labels[t]] += sequences.token_weight[t]
+
+
+@kernel
+def count_gold(
+    first: int, last: int, tables: Tables, columns: Columns, of_bundles: Floats, counts: Floats
+) -> None:
+    """Add the observed counts of the unigram weights of blocks first:last.
+
+    of_bundles: [B, Yp], see `count_bundle_gold`; counts: [K] float64, added to.
+    """
     sequences, unigrams = tables.sequences, tables.unigrams
     labels, block_ptr = sequences.labels, unigrams.block_ptr
     for row in range(first, last):
-        column, begin = columns.block_columns[row], block_ptr[row]
-        own = unigrams.block_labels[begin : block_ptr[row + 1]]
+        column, begin, end = columns.block_columns[row], block_ptr[row], block_ptr[row + 1]
+        own = unigrams.block_labels[begin:end]
         for j in range(columns.col_ptr[column], columns.col_ptr[column + 1]):
-            t = columns.col_tokens[j]
-            if labels[t] >= 0:
-                add_at(own, labels[t], sequences.token_weight[t], counts[begin:])
+            site = columns.col_sites[j]
+            if site >= len(labels):
+                for k in range(begin, end):
+                    counts[k] += of_bundles[site - len(labels), unigrams.block_labels[k]]
+            elif labels[site] >= 0:
+                add_at(own, labels[site], sequences.token_weight[site], counts[begin:])

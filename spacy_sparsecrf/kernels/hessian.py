@@ -7,7 +7,7 @@ sum of their derivatives (see `tangents`).
 from typing import NamedTuple
 
 from .chain import vectors_of
-from .expectations import add_to_frequent, with_scratch
+from .expectations import with_scratch
 from .layout import (
     Floats,
     Pairs,
@@ -38,7 +38,7 @@ class TangentWorkspace(NamedTuple):
     """Workspaces of products along a direction, one example at a time; see `SequenceWorkspace`.
 
     slopes: of the contexts evaluated last; tangents, clamped: of the example and of its
-    clamped lattice; table: [H, Yp], zeros, the direction's weights of frequent features; counts:
+    clamped lattice; table: zeros, the direction's origin, as the table of `Unigrams`; counts:
     [Y + 1, Yp], correction_counts: [largest number of corrections of a context] float64, sums of
     products of vectors.
     """
@@ -90,7 +90,6 @@ def differentiate_chunk(
     first: int,
     last: int,
     scratch: Floats,
-    frequent_sums: Floats,
     tables: Tables,
     pairs: Pairs,
     direction: Floats,
@@ -99,11 +98,10 @@ def differentiate_chunk(
     tangents: Tangents,
     scored: bool,
 ) -> None:
-    """Process sequences first:last along a direction: scores, tangents, frequent features.
+    """Process sequences first:last along a direction: scores and tangents.
 
-    scratch: [Y + 1, Yp], a workspace of this chunk; frequent_sums: [H, Yp] float64, added to;
-    tables: with the direction's table of frequent features; pairs: of the weights; direction: [K]
-    float64; slopes: of the direction; vectors: [N, Yp], as `infer_chunk` wrote them; tangents:
+    scratch: [Y + 1, Yp], a workspace of this chunk; tables: with the direction's scores of bundles;
+    pairs: of the weights; direction: [K] float64; slopes: of the direction; vectors: [N, Yp], as `infer_chunk` wrote them; tangents:
     [N, Yp], `beta` in, others out; scored: whether `marginal_change` contains scores of the tokens
     already.
     """
@@ -119,20 +117,18 @@ def differentiate_chunk(
         weight, context = sequences.weights[s], sequences.context[begin:end]
         own, changes = vectors_of(begin, end, vectors), _tangents_of(begin, end, tangents)
         differentiate(weight, context, pairs, slopes, own, changes)
-        for t in range(begin, end):
-            add_to_frequent(t, tangents.marginal_change[t], unigrams, frequent_sums)
 
 
 @inlined
 def _with_table(unigrams: Unigrams, table: Floats) -> Unigrams:
-    """Return the same index of weights with another table of frequent features."""
+    """Return the same index of weights with another table."""
     return Unigrams(
         unigrams.split,
-        unigrams.frequent_ptr,
-        unigrams.frequent,
+        unigrams.bundle_ptr,
+        unigrams.bundles,
         table,
-        unigrams.tok_ptr,
-        unigrams.tok_blocks,
+        unigrams.site_ptr,
+        unigrams.site_blocks,
         unigrams.block_ptr,
         unigrams.block_labels,
     )

@@ -1,4 +1,4 @@
-"""Indexes: distinct rows, transposes and selections of CSR tables.
+"""Indexes: distinct rows, transposes and selections of CSR tables, bundles of features.
 
 A growing index numbers distinct rows by first occurrence. Each row has a linked list of numbers;
 the lists grow in arrays that are only appended to.
@@ -117,15 +117,13 @@ def select(table: Csr, number: Ints) -> Csr:
 
 
 @kernel
-def enter_rows(
-    first: int, last: int, rows: Ints, number: int, table: Csr, ptr: Ints, entered: Ints
-) -> None:
+def enter_rows(first: int, last: int, rows: Ints, table: Csr, ptr: Ints, entered: Ints) -> None:
     """Count, or enter, rows of a pattern in the columns first:last of its transpose.
 
     The caller counts, allocates, and enters. Chunks of columns are independent of each other.
-    rows: [n], of the table, whose columns are ascending; number: of the first of these rows; ptr:
-    [columns] int64, in and out, a count, or the next position of a column in `entered`; entered:
-    int32, out, numbers of the rows of a column, or [0] to count.
+    rows: [n], of the table, whose columns are ascending; ptr: [columns] int64, in and out, a count,
+    or the next position of a column in `entered`; entered: int32, out, positions among `rows` of
+    the rows of a column, or [0] to count.
     """
     for i in range(len(rows)):
         columns = table.indices[table.indptr[rows[i]] : table.indptr[rows[i] + 1]]
@@ -134,8 +132,62 @@ def enter_rows(
             if column >= last:
                 break
             if len(entered):
-                entered[ptr[column]] = number + i
+                entered[ptr[column]] = i
             ptr[column] += 1
+
+
+@kernel(allocates=True)
+def hash_bundles(features: Csr, families: Ints) -> tuple[Ints, Ints]:
+    """Hash the features of tokens by family: each run of features of one family.
+
+    features: of tokens; families: [O] uint8, 0 for features that are in no family.
+    RETURNS: [N + 1] int64, [n] uint64: CSR, the hashes of each token.
+    """
+    indptr, indices = features.indptr, features.indices
+    ptr, hashes, n = np.zeros(len(indptr), np.int64), np.empty(len(indices), np.uint64), 0
+    for t in range(len(indptr) - 1):
+        previous = np.uint8(0)
+        for j in range(indptr[t], indptr[t + 1]):
+            family = families[indices[j]]
+            if family > 0:
+                if family != previous:
+                    hashes[n] = family
+                    n += 1
+                hashes[n - 1] = mix(hashes[n - 1] ^ np.uint64(indices[j]))
+            previous = family
+        ptr[t + 1] = n
+    return ptr, hashes[:n]
+
+
+@kernel(allocates=True)
+def divide(features: Csr, families: Ints, bundles: Ints, n_bundles: int) -> Csr:
+    """Return the features of sites: of tokens without those in bundles, and of the bundles.
+
+    features, families: see `hash_bundles`; bundles: [n] int32, numbers of hashed bundles by first
+    occurrence, -1 for those that are left with their tokens; n_bundles: B.
+    """
+    indptr, indices = features.indptr, features.indices
+    n_tokens, n, taken = len(indptr) - 1, 0, 0
+    ptr, entered = np.zeros(n_tokens + n_bundles + 1, np.int64), np.empty_like(indices)
+    for of_bundles in (False, True):
+        place = -1
+        for t in range(n_tokens):
+            previous, is_entered = np.uint8(0), False
+            for j in range(indptr[t], indptr[t + 1]):
+                family = families[indices[j]]
+                if family > 0 and family != previous:
+                    place += 1
+                    is_entered = bundles[place] == taken if of_bundles else bundles[place] < 0
+                    taken += of_bundles and is_entered
+                if is_entered if family > 0 else not of_bundles:
+                    entered[n] = indices[j]
+                    n += 1
+                    if of_bundles:
+                        ptr[n_tokens + taken] = n
+                previous = family
+            if not of_bundles:
+                ptr[t + 1] = n
+    return Csr(ptr, entered[:n].copy())
 
 
 @kernel(allocates=True)

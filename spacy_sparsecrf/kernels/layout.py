@@ -5,13 +5,15 @@
     T   tokens of one sequence or batch    E   sparse corrections
     Y   labels                             O   features
     Yp  Y padded to a multiple of 8        R   feature blocks
-    W   ceil(Y / 64) words of a label set  H   frequent features
+    W   ceil(Y / 64) words of a label set  B   bundles
     K   weights of the working set
 
-A *feature block* is the weights of one feature that are in the working set. A *frequent feature* is
-one whose block is stored as a dense vector over labels. A *context* is the set of bigram features
-of a token. Contexts share matrices; a *sparse correction* is a label pair in which the potentials
-of a context differ from its matrix.
+A *feature block* is the weights of one feature that are in the working set. A *bundle* is a set of
+unigram features that several tokens share, such as those that depend on the previous word; their
+weights are summed once. A *site* is a token or a bundle: site t < N is token t with its features
+outside bundles, site N + b is bundle b. A *context* is the set of bigram features of a token.
+Contexts share matrices; a *sparse correction* is a label pair in which the potentials of a context
+differ from its matrix.
 
 Token t has scores s_t(y), sums of unigram weights mu[o, y], and pair potentials psi_c(y', y), exp
 of sums of bigram weights lam[o, y', y], which depend on its context c only. The start label y' = Y
@@ -63,19 +65,20 @@ class Sequences(NamedTuple):
 class Unigrams(NamedTuple):
     """Index of the unigram weights, which are the first `split` of all K.
 
-    frequent_ptr [N + 1] int64, frequent int32: CSR, frequent features of a token; table: [H, Yp],
-    their weights for all labels, mostly zeros; tok_ptr [N + 1] int64, tok_blocks int32: CSR, the
-    other feature blocks of a token; block_ptr: [R + 1] int64, weights of a block; block_labels:
-    [split] uint32, labels of weights (numba tests the sign of signed indices). A block with all Y
-    weights is *full* and is added as a vector.
+    bundle_ptr [N + 1] int64, bundles int32: CSR, bundles of a token; table: [B, Yp], their scores;
+    site_ptr [N + B + 1] int64, site_blocks int32: CSR, feature blocks of a site; block_ptr: [R + 1]
+    int64, weights of a block; block_labels: [split] uint32, labels of weights (numba tests the sign
+    of signed indices). A block with all Y weights is *full* and is added as a vector. A stochastic
+    solver changes weights too often for a table: there, all blocks are those of tokens, and the
+    table has the origin of the weights.
     """
 
     split: int
-    frequent_ptr: Ints
-    frequent: Ints
+    bundle_ptr: Ints
+    bundles: Ints
     table: Floats
-    tok_ptr: Ints
-    tok_blocks: Ints
+    site_ptr: Ints
+    site_blocks: Ints
     block_ptr: Ints
     block_labels: Ints
 
@@ -202,15 +205,15 @@ class BatchOrder(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The tokens of each unigram feature block, for gradients that are gathered.
+    """The sites of each unigram feature block, for gradients that are gathered.
 
     block_columns: [R] int32, column of the feature of a block, -1 for none; col_ptr [.. + 1] int64,
-    col_tokens int32: CSC, tokens of a column.
+    col_sites int32: CSC, sites of a column.
     """
 
     block_columns: Ints
     col_ptr: Ints
-    col_tokens: Ints
+    col_sites: Ints
 
 
 class TokensBy(NamedTuple):

@@ -189,7 +189,7 @@ def _advance_examples(
     bigram = blocks.done[n:], blocks.weights_of[n:]
     for s in members:
         for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
-            rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
+            rows = unigrams.site_blocks[unigrams.site_ptr[t] : unigrams.site_ptr[t + 1]]
             advance(rows, now, *unigram, update, moving)
             c = context_blocks.context[t]
             rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]

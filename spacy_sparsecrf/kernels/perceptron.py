@@ -119,7 +119,7 @@ def _learn(
         before = n_labels if t == begin else guess.labels[t - begin - 1]
         if gold != mine:
             n_wrong += 1
-            rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
+            rows = unigrams.site_blocks[unigrams.site_ptr[t] : unigrams.site_ptr[t + 1]]
             own = unigrams.block_ptr, unigrams.block_labels
             _move(step, count, rows, *own, gold, weights)
             _move(-step, count, rows, *own, mine, weights)

@@ -46,17 +46,17 @@ def _level(scores: Floats, n_labels: int, words: Ints) -> None:
 
 
 @inlined
-def _add_frequent(scores: Floats, frequent: Ints, table: Floats) -> None:
-    """Add the rows `frequent` of a table to the scores [Yp] of a token, four at a time."""
-    last = len(frequent)
+def _add_bundles(scores: Floats, bundles: Ints, table: Floats) -> None:
+    """Add the rows `bundles` of a table to the scores [Yp] of a token, four at a time."""
+    last = len(bundles)
     unrolled = last - last % 4
     for j in range(0, unrolled, 4):
-        a, b = table[frequent[j]], table[frequent[j + 1]]
-        c, d = table[frequent[j + 2]], table[frequent[j + 3]]
+        a, b = table[bundles[j]], table[bundles[j + 1]]
+        c, d = table[bundles[j + 2]], table[bundles[j + 3]]
         for y in range(len(scores)):
             scores[y] += (a[y] + b[y]) + (c[y] + d[y])
     for j in range(unrolled, last):
-        a = table[frequent[j]]
+        a = table[bundles[j]]
         for y in range(len(scores)):
             scores[y] += a[y]
 
@@ -67,13 +67,19 @@ def score_token(t: int, n_labels: int, unigrams: Unigrams, theta: Floats, scores
 
     theta: [K] float64, the first `split` are used; scores: [Yp], the padding becomes 0.
     """
-    _add_frequent(
-        scores,
-        unigrams.frequent[unigrams.frequent_ptr[t] : unigrams.frequent_ptr[t + 1]],
-        unigrams.table,
-    )
-    rows, block_ptr, block_labels = unigrams.tok_blocks, unigrams.block_ptr, unigrams.block_labels
-    for j in range(unigrams.tok_ptr[t], unigrams.tok_ptr[t + 1]):
+    bundles = unigrams.bundles[unigrams.bundle_ptr[t] : unigrams.bundle_ptr[t + 1]]
+    _add_bundles(scores, bundles, unigrams.table)
+    add_site(t, n_labels, unigrams, theta, scores)
+
+
+@inlined
+def add_site(site: int, n_labels: int, unigrams: Unigrams, theta: Floats, scores: Floats) -> None:
+    """Add the weights of the feature blocks of a site, without those of bundles of a token.
+
+    site: a token or a bundle; theta, scores: see `score_token`.
+    """
+    rows, block_ptr, block_labels = unigrams.site_blocks, unigrams.block_ptr, unigrams.block_labels
+    for j in range(unigrams.site_ptr[site], unigrams.site_ptr[site + 1]):
         if j + _FAR < len(rows):
             prefetch(block_ptr, rows[j + _FAR])
             ahead = rows[j + _NEAR]

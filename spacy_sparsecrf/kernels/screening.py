@@ -34,7 +34,7 @@ def screen_labels(
     last: int,
     n_labels: int,
     col_ptr: Ints,
-    col_tokens: Ints,
+    col_sites: Ints,
     residual: Floats,
     threshold: float,
     row: Floats,
@@ -43,14 +43,14 @@ def screen_labels(
 ) -> int:
     """Collect the unigram weights of features first:last with |gradient| > threshold.
 
-    col_ptr, col_tokens: CSC, tokens of a feature; residual: [N, Yp]; row: [Yp] float64, a
+    col_ptr, col_sites: CSC, sites of a feature; residual: [N + B, Yp]; row: [Yp] float64, a
     workspace; coordinates (int64, feature * Y + y) and gradients (float64): [(last - first) * Y],
     out. RETURNS: their number.
     """
     found = 0
     for feature in range(first, last):
         fill(row, 0, len(row), 0.0)
-        add_rows(residual, col_tokens, col_ptr[feature], col_ptr[feature + 1], row)
+        add_rows(residual, col_sites, col_ptr[feature], col_ptr[feature + 1], row)
         for y in range(n_labels):
             if abs(row[y]) > threshold:
                 coordinates[found] = feature * n_labels + y

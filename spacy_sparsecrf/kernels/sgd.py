@@ -19,8 +19,8 @@ def add_blocks(
     t: int, n_labels: int, unigrams: Unigrams, residual: Floats, weight: float, gradient: Floats
 ) -> None:
     """Add a weight times the residual [Yp] of token t to the gradient of its unigram weights."""
-    rows, block_ptr, block_labels = unigrams.tok_blocks, unigrams.block_ptr, unigrams.block_labels
-    for j in range(unigrams.tok_ptr[t], unigrams.tok_ptr[t + 1]):
+    rows, block_ptr, block_labels = unigrams.site_blocks, unigrams.block_ptr, unigrams.block_labels
+    for j in range(unigrams.site_ptr[t], unigrams.site_ptr[t + 1]):
         if j + _AHEAD < len(rows):
             prefetch(gradient, block_ptr[rows[j + _AHEAD]])
         begin, end = block_ptr[rows[j]], block_ptr[rows[j] + 1]

@@ -160,9 +160,9 @@ class ChainLoss(FullLoss):
     def arrays(self) -> list[Array]:
         """Arrays that identify the corpus, except for the names of its features."""
         own = self._lattice
-        features, contexts = own.feature_tokens, own.ctx_features
-        tables = features.indptr, features.indices, contexts.indptr, contexts.indices
-        return [own.offsets, own.weights, own.gold, own.sets, own.context, own.values, *tables]
+        tables = own.feature_sites, own.token_bundles, own.ctx_features
+        arrays = [array for table in tables for array in table]
+        return [own.offsets, own.weights, own.gold, own.sets, own.context, own.values, *arrays]
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
         """Return the loss restricted to a working set; all other weights are zero.

@@ -64,7 +64,7 @@ class FactorStorage:
         sequence = np.repeat(numbers[:-1], np.diff(self._offsets))
         of_tokens = take(pairs, working.space.lattice.context[:n_tokens].astype(np.int64))
         keys = []
-        for first, table in ((0, working.token_blocks), (len(working.unigram), of_tokens)):
+        for first, table in ((0, working.site_blocks), (len(working.unigram), of_tokens)):
             indptr = table.indptr[: n_tokens + 1]
             blocks = first + table.indices[: indptr[-1]]
             keys.append(np.repeat(sequence, np.diff(indptr)) * n_blocks + blocks)

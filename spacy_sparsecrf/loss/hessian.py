@@ -87,8 +87,7 @@ class HessianProduct:
         self._n_stored = n if stored < 0 else min(stored, n)
         self._pairs = _PairSlopes(working.pairs)
         # The same weights, with separate tables for directions.
-        self._frequent = copy(working.frequent)
-        self._frequent.table = np.zeros_like(working.frequent.table)
+        self._table = np.zeros_like(working.table)
         self._values = [*map(copy, working.values)]
         for values in self._values:
             values.table = np.zeros_like(values.table)
@@ -131,21 +130,20 @@ class HessianProduct:
         contents = space.contents
         if contents is None or not contents.are_of(self, self._theta):
             self.prepare(self._theta)
-        self._frequent.fill(vector)
+        working.score_bundles(vector, self._table)
         for values in self._values:
             values.fill(vector)
         self._pairs.set_direction(vector[working.split :])
-        result, sums = np.zeros(len(vector)), np.zeros(self._frequent.table.shape)
+        result = np.zeros(len(vector))
         for i in range(len(space.shards)):
             vectors, beta = self._vectors(i)
             tangents = Tangents(
                 beta, self._forward_change, self._backward_change, vectors.marginals
             )
-            for of_chunk in self._differentiate(i, vector, vectors, tangents):
-                sums += of_chunk
+            self._differentiate(i, vector, vectors, tangents)
             self._pairs.add(i, vectors, tangents)
-        working.gather(result, working.tail_chunks)
-        result[: self._frequent.n_weights] = self._frequent.gradient(sums)
+        working.sum_bundles()
+        working.gather(result)
         for values in self._values:
             values.gradient(result)
         self._pairs.finish(result[working.split :])
@@ -181,22 +179,14 @@ class HessianProduct:
         scratch = np.empty((len(chunks), *vectors.scratch.shape), space.dtype)
         space.workers.map(recover_chunk, each_with(chunks, scratch), *args)
 
-    def _differentiate(
-        self, i: int, vector: Floats, vectors: Vectors, tangents: Tangents
-    ) -> Floats:
-        """Run the recursions over shard i; `marginal_change` replaces its residuals.
-
-        RETURNS: for each chunk, the derivatives of marginals summed by frequent feature, [n, H,
-            Yp].
-        """
+    def _differentiate(self, i: int, vector: Floats, vectors: Vectors, tangents: Tangents) -> None:
+        """Run the recursions over shard i; `marginal_change` replaces its residuals."""
         working, space = self._working, self._working.space
         tables, chunks = working.shards[i], space.chunks[i]
-        tables = tables._replace(unigrams=tables.unigrams._replace(table=self._frequent.table))
+        tables = tables._replace(unigrams=tables.unigrams._replace(table=self._table))
         for values in self._values:
             values.score(space.shards[i], chunks, tangents.marginal_change)
         of_weights = tables, working.pairs.arrays, vector, self._pairs.slopes
         args = *of_weights, vectors, tangents, len(self._values) > 0
         scratch = np.empty((len(chunks), *vectors.scratch.shape), space.dtype)
-        sums = np.zeros((len(chunks), *self._frequent.table.shape))
-        space.workers.map(differentiate_chunk, each_with(chunks, scratch, sums), *args)
-        return sums
+        space.workers.map(differentiate_chunk, each_with(chunks, scratch), *args)

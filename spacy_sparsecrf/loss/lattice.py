@@ -10,8 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.numbering import concatenated_ranges, find_keys, runs_of_tokens
-from ..kernels.indexing import take, transpose
+from ..corpus.numbering import (
+    concatenated_ranges,
+    distinct,
+    find_keys,
+    grown,
+    positions,
+    runs_of_tokens,
+)
+from ..kernels.indexing import divide, hash_bundles, select, take, transpose
 from ..kernels.layout import Csr
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -89,8 +96,9 @@ class Lattice(NamedTuple):
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
     allowed [N, W] (labels that a token may have, see `kernels.scores`), token_weight [N]; gold [N],
     sets [Q, Y]: gold labels of the corpus; valid: see `build_lattice`; clamped [S] int64, clamped
-    lattice of a sequence, -1 = none (clamped lattices come last); feature_tokens: tokens of each
-    unigram feature, ascending; values [M, V] float32, value_rows [N] int64, value_features [V]
+    lattice of a sequence, -1 = none (clamped lattices come last); token_bundles: bundles of a token;
+    bundle_tokens: its transpose; feature_sites: sites of each unigram feature, ascending (see
+    `kernels.layout`); values [M, V] float32, value_rows [N] int64, value_features [V]
     int64: real values, row of each token, and the unigram feature of each column; context [N];
     ctx_features: bigram features of a context; feature_contexts: its transpose; n_tokens: N,
     including clamped lattices; n_features: number of unigram features O.
@@ -106,7 +114,9 @@ class Lattice(NamedTuple):
     valid: Mask | None
     clamped: Longs
     begins: Mask
-    feature_tokens: Csr
+    token_bundles: Csr
+    bundle_tokens: Csr
+    feature_sites: Csr
     values: NDArray[np.float32]
     value_rows: Longs
     value_features: Longs
@@ -121,6 +131,26 @@ class Lattice(NamedTuple):
     def n_examples(self) -> int:
         """Number of sequences that are not clamped lattices; these sequences come first."""
         return len(self.clamped) - int(np.count_nonzero(self.clamped >= 0))
+
+    @property
+    def n_bundles(self) -> int:
+        """Number of bundles B."""
+        return len(self.bundle_tokens.indptr) - 1
+
+    def by_token(self, sites: Csr) -> Csr:
+        """Return the rows [N] of tokens, each with those of its bundles, of a table of sites."""
+        bundles = self.token_bundles
+        bounds = bundles.indptr + np.arange(self.n_tokens + 1)
+        listed = np.insert(self.n_tokens + bundles.indices.astype(np.int64), bundles.indptr[:-1], 0)
+        listed[bounds[:-1]] = np.arange(self.n_tokens)
+        rows = take(sites, listed)
+        return Csr(rows.indptr[bounds], rows.indices)
+
+    @property
+    def feature_tokens(self) -> Csr:
+        """Tokens of each unigram feature, ascending; `feature_sites` needs less memory."""
+        sites = transpose(self.feature_sites, self.n_tokens + self.n_bundles)
+        return transpose(self.by_token(sites), self.n_features)
 
     def shards(self, n_tokens: int) -> list[Shard]:
         """Cut the sequences into shards of at most n_tokens tokens, or of one longer sequence."""
@@ -156,6 +186,8 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
     table = set_table(corpus.sets, n_labels)
     ctx_features = Csr(corpus.ctx_indptr, corpus.ctx_indices)
     features = take(Csr(corpus.uni_indptr, corpus.uni_indices), tokens)
+    token_bundles, sites = _bundled(features, grown(corpus.families, len(corpus.unigram_keys)))
+    n_bundles = len(sites.indptr) - len(features.indptr)
     return Lattice(
         offsets=offsets,
         weights=weights,
@@ -167,7 +199,9 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
         valid=valid,
         clamped=clamped,
         begins=begins,
-        feature_tokens=transpose(features, len(corpus.unigram_keys)),
+        token_bundles=token_bundles,
+        bundle_tokens=transpose(token_bundles, n_bundles),
+        feature_sites=transpose(sites, len(corpus.unigram_keys)),
         values=corpus.values,
         value_rows=tokens if len(corpus.value_features) else tokens[:0].copy(),
         value_features=corpus.value_features,
@@ -178,6 +212,20 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
         n_tokens=len(tokens),
         n_features=len(corpus.unigram_keys),
     )
+
+
+def _bundled(features: Csr, families: NDArray[np.uint8]) -> tuple[Csr, Csr]:
+    """Return the bundles of tokens, and the features of sites.
+
+    features: of tokens; families: [O]. The features of a family at a token are a bundle if several
+    tokens share them. Hashes identify bundles, as they identify features.
+    """
+    indptr, hashes = hash_bundles(features, families)
+    _, numbers, counts = distinct(hashes)
+    shared = np.flatnonzero(counts > 1)
+    chosen = positions(shared, len(counts))
+    sites = divide(features, families, chosen[numbers], len(shared))
+    return select(Csr(indptr, numbers), chosen), sites
 
 
 def _sorted_by_contexts(corpus: EncodedCorpus, sequences: Longs) -> Longs:

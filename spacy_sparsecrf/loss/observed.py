@@ -29,17 +29,27 @@ def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
     """
     table, found = set_table(lattice.sets, n_labels), [np.empty(0, np.int64)]
     members = _members(table)
-    numbers, tokens = set_numbers(lattice.gold, n_labels), lattice.feature_tokens
-    for first, last in runs_of_tokens(tokens.indptr, _CHUNK):
-        bounds = tokens.indptr[first : last + 1]
+    sets, sites = _site_sets(lattice, n_labels, len(table)), lattice.feature_sites
+    for first, last in runs_of_tokens(sites.indptr, _CHUNK):
+        bounds = sites.indptr[first : last + 1]
         feature = np.repeat(np.arange(first, last), np.diff(bounds))
-        own = numbers[tokens.indices[bounds[0] : bounds[-1]]]
-        feature, number = np.divmod(distinct(feature * len(table) + own), len(table))
+        row, own = _expanded(sites.indices[bounds[0] : bounds[-1]].astype(np.int64), sets)
+        feature, number = np.divmod(distinct(feature[row] * len(table) + own), len(table))
         # Set 0, a missing label, counts for no label.
         feature, number = feature[number > 0], number[number > 0]
         row, label = _expanded(number, members)
         found.append(distinct(feature[row] * n_labels + label))
     return np.concatenate(found)
+
+
+def _site_sets(lattice: Lattice, n_labels: int, n_sets: int) -> Csr:
+    """Return the numbers of the sets of gold labels of sites; n_sets: number of all sets."""
+    numbers, bundles = set_numbers(lattice.gold, n_labels), lattice.bundle_tokens
+    bundle = np.repeat(np.arange(lattice.n_bundles), np.diff(bundles.indptr))
+    bundle, own = np.divmod(distinct(bundle * n_sets + numbers[bundles.indices]), n_sets)
+    ends = np.searchsorted(bundle, np.arange(lattice.n_bundles + 1))
+    indptr = np.append(np.arange(lattice.n_tokens), lattice.n_tokens + ends)
+    return Csr(indptr, np.append(numbers, own).astype(np.int32))
 
 
 def observed_values(lattice: Lattice, n_labels: int) -> Longs:

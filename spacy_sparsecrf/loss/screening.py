@@ -31,7 +31,7 @@ def screen_unigrams(space: Workspace, threshold: float) -> list[Found]:
     space: with the residuals of the point. RETURNS: lists of coordinates [n] int64, ascending, and
     gradients [n] float64.
     """
-    sizes = np.diff(space.lattice.feature_tokens.indptr)
+    sizes = np.diff(space.lattice.feature_sites.indptr)
     # The mean in the cost of each feature keeps chunks of rare features below twice a buffer.
     cost = sizes + int(sizes.sum()) // max(1, len(sizes))
     n_chunks = max(space.limits.n_chunks, -(-len(sizes) * space.n_labels // _SCREENED))
@@ -40,10 +40,10 @@ def screen_unigrams(space: Workspace, threshold: float) -> list[Found]:
 
 def _screen_labels(first: int, last: int, space: Workspace, threshold: float) -> Found:
     """Screen the unigram weights of features first:last."""
-    tokens, row = space.lattice.feature_tokens, np.zeros(space.padded)
+    sites, row = space.lattice.feature_sites, np.zeros(space.padded)
     n = (last - first) * space.n_labels
     coordinates, gradients = np.empty(n, np.int64), np.empty(n)
-    args = space.n_labels, tokens.indptr, tokens.indices, space.residual, threshold, row
+    args = space.n_labels, sites.indptr, sites.indices, space.residual, threshold, row
     found = screen_labels(first, last, *args, coordinates, gradients)
     return coordinates[:found].copy(), gradients[:found].copy()
 

@@ -95,10 +95,13 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
     """
     space, lattice = loss.space, loss.space.lattice
     observed = loss.observed_coordinates()
-    n_occurrences = len(lattice.feature_tokens.indices) + len(lattice.ctx_features.indices)
+    tables = lattice.feature_sites, lattice.token_bundles, lattice.ctx_features
+    n_occurrences = sum(len(table.indices) for table in tables)
     n_working = _WORKING_SHARE * len(observed) if l1 > 0.0 else loss.n_potential
     n_bytes = (
-        space.dtype.itemsize * space.padded * (lattice.n_tokens + 2 * len(space.scales))
+        space.dtype.itemsize
+        * space.padded
+        * (lattice.n_tokens + 2 * lattice.n_bundles + 2 * len(space.scales))
         + _PER_OCCURRENCE * n_occurrences
         + _PER_TOKEN * lattice.n_tokens
         + _PER_FEATURE * lattice.n_features

@@ -12,12 +12,13 @@ the whole problem is a separate feature in each cluster.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ..corpus.encoded import MAX_LABELS, EncodedCorpus
-from ..corpus.numbering import find_keys, positions
+from ..corpus.numbering import find_keys, grown, positions
 from ..errors import Errors, SparseCRFError
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
@@ -132,8 +133,9 @@ def _part(
     # The most frequent first, as in every corpus.
     order = np.argsort(-counts, kind="stable")
     rank = positions(order, len(order))
+    families = grown(corpus.families, len(corpus.unigram_keys))[names[order] // n_cases]
     own = tokens_as_corpus(
-        corpus,
+        replace(corpus, families=families),
         labels.astype(np.int32),
         corpus.weights[tokens],
         Csr(features.indptr, rank[number]),

@@ -1,4 +1,4 @@
-"""Weights of the working set by feature: feature blocks, frequent features."""
+"""Weights of the working set by feature: feature blocks, and those of sites."""
 
 import numpy as np
 
@@ -8,10 +8,7 @@ from ..parallel import Chunks, cut
 from .lattice import Floats, Ints, Longs
 from .workspace import Workspace
 
-# Cost of a single weight, and of a feature block, in elements of a vector.
-_WEIGHT_COST = 8
-_ROW_COST = 16
-# Fewest chunks of tokens that features are listed for: each searches all features, but tokens that
+# Fewest chunks of sites that features are listed for: each searches all features, but sites that
 # are written to at a time stay in the cache.
 _LISTED = 4
 
@@ -45,16 +42,17 @@ class FeatureBlocks:
         found[self.features] = np.arange(len(self), dtype=np.int32)
         return found
 
-    def chunks(self, sizes: Longs, n_chunks: int, first: int = 0) -> Chunks:
-        """Cut the blocks from `first` on by cost; sizes: [R], number of items summed per block."""
-        return cut((sizes * np.diff(self.ptr))[first:], n_chunks, first)
+    def chunks(self, sizes: Longs, n_chunks: int) -> Chunks:
+        """Cut the blocks by cost; sizes: [R], number of items summed per block."""
+        return cut(sizes * np.diff(self.ptr), n_chunks)
 
 
-def by_token(space: Workspace, features: Ints, number: int = 0) -> Csr:
-    """Return the numbers of the features of each token; features: [n]; number: of the first."""
-    n_tokens, tokens, workers = space.lattice.n_tokens, space.lattice.feature_tokens, space.workers
-    chunks = cut(np.zeros(n_tokens, np.int64), max(_LISTED, workers.n_threads))
-    ptr, args = np.zeros(n_tokens + 1, np.int64), (features, number, tokens)
+def by_site(space: Workspace, features: Ints) -> Csr:
+    """Return the positions among features [n], ascending, of the features of each site."""
+    lattice, workers = space.lattice, space.workers
+    n_sites = lattice.n_tokens + lattice.n_bundles
+    chunks = cut(np.zeros(n_sites, np.int64), max(_LISTED, workers.n_threads))
+    ptr, args = np.zeros(n_sites + 1, np.int64), (features, lattice.feature_sites)
     workers.map(enter_rows, chunks, *args, ptr[1:], features[:0])
     np.cumsum(ptr, out=ptr)
     found = np.empty(ptr[-1], np.int32)
@@ -62,48 +60,16 @@ def by_token(space: Workspace, features: Ints, number: int = 0) -> Csr:
     return Csr(ptr, found)
 
 
-class FrequentFeatures:
-    """Frequent features: the first blocks, stored as dense vectors over labels, mostly zeros.
+class OriginFeatures:
+    """Unigram features with the origin of the weights, which stochastic solvers do not change.
 
-    Features are numbered by descending frequency: a few features have most of the occurrences.
-
-    space: for its lattice and dtype; rows: unigram feature blocks; n_tokens: [R], tokens of each
-    block.
-    table: [H, Yp], in the precision of the workspace; tokens: frequent features
-    of each token; n_rows: H; n_weights: number of their weights, which come first.
-    """
-
-    def __init__(self, space: Workspace, rows: FeatureBlocks, n_tokens: Longs) -> None:
-        gains = n_tokens * (_WEIGHT_COST * np.diff(rows.ptr) + _ROW_COST - space.padded)
-        most = space.limits.table_bytes // (8 * space.padded)
-        saved = np.concatenate(([0], np.cumsum(gains[:most])))
-        self.n_rows = n_frequent = int(np.argmax(saved))
-        self.n_weights = int(rows.ptr[n_frequent])
-        self.tokens = by_token(space, rows.features[:n_frequent])
-        self.table = np.zeros((n_frequent, space.padded), space.dtype)
-        row = np.repeat(np.arange(n_frequent), np.diff(rows.ptr[: n_frequent + 1]))
-        self._places: Longs = row * space.padded + rows.places[: self.n_weights]
-
-    def fill(self, theta: Floats) -> None:
-        """Write the weights, the first of theta [K], into the table."""
-        self.table.reshape(-1)[self._places] = theta[: self.n_weights]
-
-    def gradient(self, sums: Floats) -> Floats:
-        """Return the gradient [n_weights] from sums of residuals, [H, Yp]."""
-        gradient: Floats = sums.reshape(-1)[self._places]
-        return gradient
-
-
-class OriginFeatures(FrequentFeatures):
-    """Frequent features with the origin of the weights; solvers do not change them.
-
-    space, rows: see `FrequentFeatures`; origin: [K] float64, of the unigram weights.
+    space: for its lattice and dtype; rows: unigram feature blocks; origin: [split] float64.
+    tokens: such features of each token; table: [features, Yp], their weights.
     """
 
     def __init__(self, space: Workspace, rows: FeatureBlocks, origin: Floats) -> None:
-        super().__init__(space, rows, np.zeros(len(rows), np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
         kept, own = np.unique(row[origin != 0.0], return_inverse=True)
-        self.tokens = by_token(space, rows.features[kept])
+        self.tokens = space.lattice.by_token(by_site(space, rows.features[kept]))
         self.table = np.zeros((len(kept), space.padded), space.dtype)
         self.table[own, rows.places[origin != 0.0]] = origin[origin != 0.0]

@@ -5,21 +5,25 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels.expectations import (
+    bundle_curvature,
+    count_bundle_gold,
     count_gold,
-    frequent_curvature,
     gather_unigrams,
     infer_chunk,
+    score_bundles,
+    sum_bundles,
     unigram_curvature,
 )
 from ..kernels.layout import Columns, ContextBlocks, Sequences, Tables, Unigrams, Vectors
 from ..kernels.pair_counts import count_gold_pairs
-from ..parallel import Chunks, dot, each_with
+from ..parallel import Chunks, cut, dot, each_with
 from .lattice import Floats, Longs
 from .pairs import PairPotentials, sequential_order
 from .values import ValueWeights
-from .weights import FeatureBlocks, FrequentFeatures, OriginFeatures, by_token
+from .weights import FeatureBlocks, OriginFeatures, by_site
 from .workspace import Contents, Workspace
 
 DerivedT = TypeVar("DerivedT")
@@ -67,16 +71,21 @@ class WorkingLoss(OffsetLoss):
         n_features = len(lattice.feature_contexts.indptr) - 1
         pairs = coordinates[self.split :] - n_unigram
         self.bigram = FeatureBlocks(pairs, n_labels, lattice.n_previous, padded, n_features)
-        n_tokens = np.diff(lattice.feature_tokens.indptr)[self.unigram.features]
-        # Stochastic descent changes weights too often for a dense copy of them.
-        self.frequent = FrequentFeatures(
-            workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens
+        sites = lattice.feature_sites
+        self.site_blocks, self._bundles = (
+            by_site(workspace, self.unigram.features),
+            lattice.token_bundles,
         )
-        if stochastic and len(self.origin):
-            self.frequent = OriginFeatures(workspace, self.unigram, self.origin[: self.split])
-        tokens, first = lattice.feature_tokens, self.frequent.n_rows
-        self.token_blocks = by_token(workspace, self.unigram.features[first:], first)
-        self.columns = Columns(self.unigram.features, tokens.indptr, tokens.indices)
+        self.table = np.zeros((lattice.n_bundles, padded), workspace.dtype)
+        if stochastic:
+            self.site_blocks = lattice.by_token(self.site_blocks)
+            known = OriginFeatures(
+                workspace,
+                self.unigram,
+                self.model_weights(np.zeros(len(coordinates)))[: self.split],
+            )
+            self._bundles, self.table = known.tokens, known.table
+        self.columns = Columns(self.unigram.features, sites.indptr, sites.indices)
         # Only with real values: their weights.
         self.values: list[ValueWeights] = []
         if len(lattice.value_features):
@@ -84,8 +93,8 @@ class WorkingLoss(OffsetLoss):
         of_pairs = self.origin[self.split :]
         self.pairs = PairPotentials(workspace, self.bigram, stochastic, of_pairs)
         n_chunks = workspace.limits.n_chunks
-        self._row_chunks = self.unigram.chunks(n_tokens, n_chunks)
-        self.tail_chunks = self.unigram.chunks(n_tokens, n_chunks, first)
+        n_sites = np.diff(sites.indptr)[self.unigram.features]
+        self._row_chunks = self.unigram.chunks(n_sites, n_chunks)
 
     @property
     def n_examples(self) -> int:
@@ -113,20 +122,20 @@ class WorkingLoss(OffsetLoss):
             lattice.token_weight,
             pairs.contexts.context,
         )
-        unigrams = self._unigrams_of(0, lattice.n_tokens)
+        unigrams = self._unigrams_of(0, lattice.n_tokens, len(self.site_blocks.indptr) - 1)
         blocks = pairs.contexts.blocks
         context_blocks = ContextBlocks(lattice.context, blocks.indptr, blocks.indices)
         return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_blocks)
 
-    def _unigrams_of(self, begin: int, end: int) -> Unigrams:
-        """Return the index of the unigram weights of tokens begin:end."""
+    def _unigrams_of(self, begin: int, end: int, last: int) -> Unigrams:
+        """Return the index of the unigram weights of tokens begin:end and sites begin:last."""
         return Unigrams(
             self.split,
-            self.frequent.tokens.indptr[begin : end + 1],
-            self.frequent.tokens.indices,
-            self.frequent.table,
-            self.token_blocks.indptr[begin : end + 1],
-            self.token_blocks.indices,
+            self._bundles.indptr[begin : end + 1],
+            self._bundles.indices,
+            self.table,
+            self.site_blocks.indptr[begin : last + 1],
+            self.site_blocks.indices,
             self.unigram.ptr,
             self.unigram.places,
         )
@@ -146,7 +155,7 @@ class WorkingLoss(OffsetLoss):
                 token_weight=whole.token_weight[begin:end],
                 context=whole.context[begin:end],
             )
-            unigrams = self._unigrams_of(begin, end)
+            unigrams = self._unigrams_of(begin, end, end)
             found.append(self.tables._replace(sequences=own, unigrams=unigrams))
         return found
 
@@ -154,7 +163,8 @@ class WorkingLoss(OffsetLoss):
     def observed(self) -> Floats:
         """Observed counts O [K] of the weights: minus the gradient at zero expectation."""
         counts, space = np.zeros(len(self.coordinates)), self.space
-        args = self.tables, self.columns, counts[: self.split]
+        of_bundles = space.by_bundle(count_bundle_gold, self.tables.sequences)
+        args = self.tables, self.columns, of_bundles, counts[: self.split]
         space.workers.map(count_gold, self._row_chunks, *args)
         for values in self.values:
             values.count(counts)
@@ -177,17 +187,17 @@ class WorkingLoss(OffsetLoss):
         space, pairs = self.space, self.pairs
         places, counts = self._gold
         weights = self.model_weights(theta)
-        self.frequent.fill(weights)
+        self.score_bundles(weights, self.table)
         for values in self.values:
             values.fill(weights)
         pairs.fill(theta[self.split :])
-        gradient, sums = np.empty(len(theta)), np.zeros(self.frequent.table.shape)
+        gradient = np.empty(len(theta))
         pairs.begin_sums()
         for i in range(len(space.shards)):
-            _add(sums, self.infer(theta, i))
+            self.infer(theta, i)
             pairs.add_products(pairs.tokens[i], self.vectors(i), *pairs.sums)
-        self.gather(gradient, self.tail_chunks)
-        gradient[: self.frequent.n_weights] = self.frequent.gradient(sums)
+        self.sum_bundles()
+        self.gather(gradient)
         for values in self.values:
             values.gradient(gradient)
         pairs.settle()
@@ -212,7 +222,7 @@ class WorkingLoss(OffsetLoss):
         pairs.begin_sums()
         for i in other.visit(contents.theta):
             pairs.add_products(pairs.tokens[i], self.vectors(i), *pairs.sums)
-        self.gather(gradient, self._row_chunks)
+        self.gather(gradient)
         pairs.settle()
         pairs.gather(*pairs.sums, gradient[self.split :])
         gradient[self.split :] -= self.observed[self.split :]
@@ -236,27 +246,15 @@ class WorkingLoss(OffsetLoss):
         another. RETURNS: [K] float64, >= 0.
         """
         curvature, space = np.zeros(len(self.coordinates)), self.space
-        args = self.tables, self.columns, space.residual, curvature[: self.split]
-        space.workers.map(unigram_curvature, self.tail_chunks, *args)
-        sums = np.zeros(self.frequent.table.shape)
-        for i in range(len(space.shards)):
-            _add(sums, self._frequent_curvature(i))
-        curvature[: self.frequent.n_weights] = self.frequent.gradient(sums)
+        weights = space.lattice.token_weight
+        of_bundles = space.by_bundle(bundle_curvature, weights, space.residual)
+        args = self.tables, self.columns, space.residual, of_bundles, curvature[: self.split]
+        space.workers.map(unigram_curvature, self._row_chunks, *args)
         for values in self.values:
             values.curvature(curvature)
         expected = gradient[self.split :] + self.observed[self.split :]
         curvature[self.split :] = np.maximum(expected, 0.0)
         return curvature
-
-    def _frequent_curvature(self, i: int) -> Floats:
-        """Return the label variances of each chunk of shard i by frequent feature, [n, H, Yp]."""
-        space, shard, tables = self.space, self.space.shards[i], self.shards[i]
-        chunks, residual = space.chunks[i], space.residual[shard.begin : shard.end]
-        rows = np.zeros((len(chunks), space.padded))
-        sums = np.zeros((len(chunks), *self.frequent.table.shape))
-        own = tables.sequences, tables.unigrams, residual
-        space.workers.map(frequent_curvature, each_with(chunks, rows, sums), *own)
-        return sums
 
     def visit(self, theta: Floats) -> Iterator[int]:
         """Iterate over the shards, with their forward and backward vectors in the workspace.
@@ -271,11 +269,10 @@ class WorkingLoss(OffsetLoss):
         # The workspace contains marginals of this point.
         space.contents = Contents(self, theta)
 
-    def infer(self, theta: Floats, i: int, chunks: Chunks | None = None) -> Floats:
+    def infer(self, theta: Floats, i: int, chunks: Chunks | None = None) -> None:
         """Infer shard i in interleaved batches, and compute residuals.
 
         chunks: of sequences of the shard, whose marginals are computed instead.
-        RETURNS: for each chunk, the residuals summed by frequent feature, [n, H, Yp].
         """
         space, shard, whole = self.space, self.space.shards[i], chunks is None
         chunks = space.chunks[i] if chunks is None else chunks
@@ -283,14 +280,13 @@ class WorkingLoss(OffsetLoss):
         for values in self.values:
             values.score(shard, chunks, space.vectors[1])
             batch = batch._replace(scored=True)
-        # For a stochastic solver, the table of frequent features contains the origin.
+        # For a stochastic solver, the table contains the origin.
         theta = theta if self._stochastic else self.model_weights(theta)
-        vectors, sums = self.vectors(i), np.zeros((len(chunks), *self.frequent.table.shape))
+        vectors = self.vectors(i)
         scratch = np.empty((len(chunks), *vectors.scratch.shape), space.dtype)
         log_z = space.log_z[shard.first : shard.last]
         args = self.shards[i], self.pairs.arrays, theta, vectors, batch, log_z, whole
-        space.workers.map(infer_chunk, each_with(chunks, scratch, sums), *args)
-        return sums
+        space.workers.map(infer_chunk, each_with(chunks, scratch), *args)
 
     def vectors(self, i: int) -> Vectors:
         """Return views of the workspace for the vectors of shard i."""
@@ -300,18 +296,24 @@ class WorkingLoss(OffsetLoss):
         alpha, backward = space.vectors
         return Vectors(alpha, backward, marginals, space.scales, space.norms, scratch)
 
-    def gather(self, gradient: Floats, chunks: Chunks) -> None:
-        """Write the gradient [K] of unigram weights from the residuals, without real values.
+    def score_bundles(self, theta: Floats, table: NDArray[np.floating]) -> None:
+        """Write the scores of bundles at theta [K] into a table [B, Yp]; not if stochastic."""
+        if not self._stochastic:
+            space = self.space
+            chunks = cut(np.zeros(len(table), np.int64), space.limits.n_chunks)
+            args = space.n_labels, self.tables.unigrams, theta, table
+            space.workers.map(score_bundles, chunks, *args)
 
-        chunks: of feature blocks; `tail_chunks`: of all but the frequent features.
-        """
+    def sum_bundles(self) -> None:
+        """Sum the residuals of tokens by bundle."""
         space = self.space
+        rows = np.zeros((len(space.bundle_chunks), space.padded))
+        args = space.lattice.bundle_tokens, space.residual
+        space.workers.map(sum_bundles, each_with(space.bundle_chunks, rows), *args)
+
+    def gather(self, gradient: Floats) -> None:
+        """Write the gradient [K] of unigram weights from the residuals, without real values."""
+        space, chunks = self.space, self._row_chunks
         args = space.n_labels, self.tables.unigrams, self.columns, space.residual, gradient
         rows = np.zeros((len(chunks), space.padded))
         space.workers.map(gather_unigrams, each_with(chunks, rows), *args)
-
-
-def _add(sums: Floats, of_chunks: Floats) -> None:
-    """Add arrays [n, H, Yp] to sums [H, Yp], in order."""
-    for of_chunk in of_chunks:
-        sums += of_chunk

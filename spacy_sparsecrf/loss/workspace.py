@@ -5,12 +5,13 @@ rounding.
 """
 
 import ctypes
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from ..parallel import Workers, cut
 from .lattice import Floats, Lattice
@@ -24,10 +25,8 @@ class Limits(NamedTuple):
 
     shard_bytes: maximum size of the forward, and of the backward, vectors of a shard. n_chunks:
     chunks into which work is cut for any number of threads, so that sums do not depend on it.
-    chunk_tokens: minimum tokens of an inference chunk: each sums frequent features separately.
-    span: tokens of one matrix whose pair products one thread sums. together: sequences of an
-    interleaved batch. table_bytes: maximum size of the table of frequent features, which stays in a
-    cache, as do the sums of its gradient. sums_bytes: maximum size of the sums of real values of
+    chunk_tokens: minimum tokens of an inference chunk. span: tokens of one matrix whose pair products one thread sums. together: sequences of an
+    interleaved batch. sums_bytes: maximum size of the sums of real values of
     all chunks. held_pairs: numbers that screening holds at once, 512 MB. shares: two candidate
     shares of the tokens from which features are in matrices; shares_by_example: where potentials
     are built for each sequence. correction, correction_exp: cost of a sparse correction, and of its
@@ -42,7 +41,6 @@ class Limits(NamedTuple):
     chunk_tokens: int = 1024
     span: int = 4096
     together: int = 8
-    table_bytes: int = 1 << 18
     sums_bytes: int = 1 << 27
     held_pairs: int = 1 << 26
     shares: tuple[float, float] = (np.inf, 1 / 128)
@@ -83,9 +81,10 @@ def _map_large_arrays() -> None:
 class Workspace:
     """Token arrays that successive working losses share.
 
-    vectors: [2, tokens of the largest shard, Yp], forward and backward; residual: [N, Yp],
-    residuals or marginals, Yp = Y padded to a multiple of 8, both of dtype `precision`; log_z: [S],
-    scales, norms: [tokens of the largest shard] float64; contents: owner of these arrays, or None.
+    vectors: [2, tokens of the largest shard, Yp], forward and backward; residual: [N + B, Yp],
+    residuals of sites, or marginals of tokens, Yp = Y padded to a multiple of 8, both of dtype
+    `precision`; log_z: [S], scales, norms: [tokens of the largest shard] float64; contents: owner of
+    these arrays, or None; bundle_chunks: bundles by their numbers of tokens.
     """
 
     def __init__(
@@ -112,7 +111,14 @@ class Workspace:
             n_chunks = min(limits.n_chunks, 1 + n_tokens // limits.chunk_tokens)
             self.chunks.append(cut(np.diff(shard.offsets), n_chunks))
         self.vectors = np.zeros((2, longest, self.padded), self.dtype)
-        self.residual = np.zeros((lattice.n_tokens, self.padded), self.dtype)
+        self.residual = np.zeros((lattice.n_tokens + lattice.n_bundles, self.padded), self.dtype)
         self.scales, self.norms = np.zeros(longest), np.zeros(longest)
         self.log_z = np.zeros(len(lattice.weights))
         self.contents: Contents | None = None
+        self.bundle_chunks = cut(np.diff(lattice.bundle_tokens.indptr), limits.n_chunks)
+
+    def by_bundle(self, kernel: Callable[..., None], *args: Any) -> NDArray[np.float64]:
+        """Return the sums [B, Yp] of a kernel over the tokens of bundles."""
+        sums = np.zeros((self.lattice.n_bundles, self.padded))
+        self.workers.map(kernel, self.bundle_chunks, self.lattice.bundle_tokens, *args, sums)
+        return sums

@@ -72,7 +72,7 @@ class BlockLayout:
 class BlockDescent:
     """A sweep over the blocks of a working loss, from the weights theta [K].
 
-    working: laid out for a stochastic solver, so that token_blocks has all blocks; penalty: l1 and
+    working: laid out for a stochastic solver, so that site_blocks has all blocks of tokens; penalty: l1 and
     l2; least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
     gradient, curvature: [K], of the loss, and an approximation of the diagonal of its Hessian, at
     the last evaluation of the weight's block. counts: [3] int64, evaluations of a sequence so far,
@@ -123,7 +123,7 @@ class BlockDescent:
             tokens = np.arange(first, last, dtype=np.int32)
             weigh_tokens(tokens, working.tables, theta, kept.evidence, kept.vectors.scales)
 
-        working.space.workers.map(weigh, cut(np.diff(working.token_blocks.indptr), n_chunks))
+        working.space.workers.map(weigh, cut(np.diff(working.site_blocks.indptr), n_chunks))
 
     def run(self) -> None:
         """Descend on all blocks once."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...loss.weights import by_token
+from ...loss.weights import by_site
 from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
@@ -46,11 +46,10 @@ class GIS(IterativeScaling):
 def _slowing(loss: WorkingLoss) -> float:
     """Return f# of the working weights, 1 if there are none."""
     space, rows = loss.space, loss.unigram
-    tokens = by_token(space, rows.features)
-    # Leave out the table of frequent features, whose weights are not 1.
-    no_frequent = np.zeros_like(tokens.indptr)
+    tokens = space.lattice.by_token(by_site(space, rows.features))
+    # Leave out the table, whose weights are not 1.
     unigrams = loss.tables.unigrams._replace(
-        frequent_ptr=no_frequent, tok_ptr=tokens.indptr, tok_blocks=tokens.indices
+        bundle_ptr=np.zeros_like(tokens.indptr), site_ptr=tokens.indptr, site_blocks=tokens.indices
     )
     most = largest_sum(space.n_labels, unigrams, np.ones(loss.split), np.empty(space.padded))
     return max(float(most), 1.0)

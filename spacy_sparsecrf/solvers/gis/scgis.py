@@ -87,7 +87,7 @@ def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
     theta: [K]. The workspace may have float32, so probabilities are computed from the weights.
     """
     space, lattice = loss.space, loss.space.lattice
-    loss.frequent.fill(theta)
+    loss.score_bundles(theta, loss.table)
     mass = np.empty((lattice.n_tokens, space.padded))
     chunks = cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks)
     args = space.n_labels, loss.tables.unigrams, theta, mass
