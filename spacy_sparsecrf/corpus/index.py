@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Csr
@@ -37,8 +37,12 @@ class FeatureCounts(NamedTuple):
         Ranks are moved behind the ranks of all parts of lower numbers. part: number of this part.
         """
         own = (self.keys >= np.uint64(low)) & (self.keys <= np.uint64(high))
-        moved = self._replace(arrival=self.arrival + (part << 32))
-        return FeatureCounts(*(array[own] for array in moved))
+        return self._replace(arrival=self.arrival + (part << 32)).take(own)
+
+    def take(self, chosen: NDArray[np.generic]) -> "FeatureCounts":
+        """Return chosen features; chosen: a mask [O], or positions."""
+        kept = self.keys[chosen], self.counts[chosen], self.arrival[chosen]
+        return FeatureCounts(*kept, self.families[chosen])
 
 
 class ConjoinedRows(NamedTuple):
@@ -104,8 +108,7 @@ def merged_features(parts: Sequence[FeatureCounts], min_freq: int = 1) -> Featur
     counts = np.add.reduceat(every.counts[order], first)
     arrival = np.minimum.reduceat(every.arrival[order], first)
     frequent = counts >= min_freq
-    merged = FeatureCounts(keys, counts, arrival, every.families[order][first])
-    return FeatureCounts(*(array[frequent] for array in merged))
+    return FeatureCounts(keys, counts, arrival, every.families[order][first]).take(frequent)
 
 
 def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Ints]]:

@@ -287,15 +287,18 @@ def unigram_curvature(
     p is p(y_t = y). Left out are covariances between tokens of one sequence, and clamped lattices,
     whose weight is negative.
 
-    residual: [.., Yp]; of_bundles: [B, Yp], see `bundle_curvature`; curvature: [K] float64, added
-    to.
+    residual: [N + B, Yp]; of_bundles: [B, Yp], see `bundle_curvature`; curvature: [K] float64,
+    added to.
     """
     token_weight = tables.sequences.token_weight
     block_ptr, block_labels = tables.unigrams.block_ptr, tables.unigrams.block_labels
+    sites, flat, padded = columns.col_sites, residual.reshape(-1), residual.shape[1]
     for row in range(first, last):
-        column = columns.block_columns[row]
+        column, place = columns.block_columns[row], block_labels[block_ptr[row]]
         for j in range(columns.col_ptr[column], columns.col_ptr[column + 1]):
-            site = columns.col_sites[j]
+            if j + _AHEAD < len(sites):
+                prefetch(flat, sites[j + _AHEAD] * padded + place)
+            site = sites[j]
             bundle = site - len(token_weight)
             for k in range(block_ptr[row], block_ptr[row + 1]):
                 if bundle >= 0:

@@ -101,9 +101,9 @@ def differentiate_chunk(
     """Process sequences first:last along a direction: scores and tangents.
 
     scratch: [Y + 1, Yp], a workspace of this chunk; tables: with the direction's scores of bundles;
-    pairs: of the weights; direction: [K] float64; slopes: of the direction; vectors: [N, Yp], as `infer_chunk` wrote them; tangents:
-    [N, Yp], `beta` in, others out; scored: whether `marginal_change` contains scores of the tokens
-    already.
+    pairs: of the weights; direction: [K] float64; slopes: of the direction; vectors: [N, Yp], as
+    `infer_chunk` wrote them; tangents: [N, Yp], `beta` in, others out; scored: whether
+    `marginal_change` contains scores of the tokens already.
     """
     sequences, unigrams = tables.sequences, tables.unigrams
     vectors = with_scratch(vectors, scratch)

@@ -96,9 +96,9 @@ class Lattice(NamedTuple):
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
     allowed [N, W] (labels that a token may have, see `kernels.scores`), token_weight [N]; gold [N],
     sets [Q, Y]: gold labels of the corpus; valid: see `build_lattice`; clamped [S] int64, clamped
-    lattice of a sequence, -1 = none (clamped lattices come last); token_bundles: bundles of a token;
-    bundle_tokens: its transpose; feature_sites: sites of each unigram feature, ascending (see
-    `kernels.layout`); values [M, V] float32, value_rows [N] int64, value_features [V]
+    lattice of a sequence, -1 = none (clamped lattices come last); token_bundles: bundles of a
+    token; bundle_tokens: its transpose; feature_sites: sites of each unigram feature, ascending
+    (see `kernels.layout`); values [M, V] float32, value_rows [N] int64, value_features [V]
     int64: real values, row of each token, and the unigram feature of each column; context [N];
     ctx_features: bigram features of a context; feature_contexts: its transpose; n_tokens: N,
     including clamped lattices; n_features: number of unigram features O.

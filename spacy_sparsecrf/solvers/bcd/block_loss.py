@@ -72,8 +72,8 @@ class BlockLayout:
 class BlockDescent:
     """A sweep over the blocks of a working loss, from the weights theta [K].
 
-    working: laid out for a stochastic solver, so that site_blocks has all blocks of tokens; penalty: l1 and
-    l2; least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
+    working: laid out for a stochastic solver, so that site_blocks has all blocks of tokens;
+    penalty: l1 and l2; least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
     gradient, curvature: [K], of the loss, and an approximation of the diagonal of its Hessian, at
     the last evaluation of the weight's block. counts: [3] int64, evaluations of a sequence so far,
     tokens of forward steps, tokens of backward steps.

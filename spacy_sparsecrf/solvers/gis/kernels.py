@@ -115,7 +115,8 @@ def scale_weights(
 def largest_sum(n_labels: int, unigrams: Unigrams, ones: Floats, sums: Floats) -> float:
     """Return the maximum number of features that are on at once: f# = max_{t,y} sum_i f_i(x_t, y).
 
-    unigrams: all blocks are those of tokens; ones: [K] float64, all 1; sums: [Yp] float64, workspace.
+    unigrams: all blocks are those of tokens; ones: [K] float64, all 1; sums: [Yp] float64, a
+    workspace.
     """
     most = 0.0
     for t in range(len(unigrams.site_ptr) - 1):
