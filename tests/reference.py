@@ -27,7 +27,10 @@ def random_observations(
     n_bigram: int = 2,
     start_label: bool = True,
 ) -> Observations:
-    """Return random features; a fifth is missing, and the last bigram column is always active."""
+    """Return random features; a fifth is missing, and the last bigram column is always active.
+
+    The first two columns are a family.
+    """
     n = sum(lengths)
     width = n_unigram + n_bigram
     hashes = rng.integers(1, n_values + 1, (n, width)).astype(np.uint64)
@@ -41,6 +44,7 @@ def random_observations(
         unigram_columns=np.arange(n_unigram, dtype=np.int32),
         bigram_columns=np.arange(n_unigram, width, dtype=np.int32),
         start_label=start_label,
+        families=(np.arange(width) < 2).astype(np.uint8),
     )
 
 

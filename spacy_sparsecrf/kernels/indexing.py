@@ -137,57 +137,26 @@ def enter_rows(first: int, last: int, rows: Ints, table: Csr, ptr: Ints, entered
 
 
 @kernel(allocates=True)
-def hash_bundles(features: Csr, families: Ints) -> tuple[Ints, Ints]:
-    """Hash the features of tokens by family: each run of features of one family.
+def hash_runs(features: Csr, families: Ints) -> tuple[Ints, Ints, Ints]:
+    """Divide the features of each token into runs of one family, and hash them.
 
-    features: of tokens; families: [O] uint8, 0 for features that are in no family.
-    RETURNS: [N + 1] int64, [n] uint64: CSR, the hashes of each token.
+    features: of tokens; families: [O] uint8, 0 for features that are alone.
+    RETURNS: [N + 1] int64, runs of each token; [n + 1] int64, features of each run; [n] uint64,
+    hashes.
     """
-    indptr, indices = features.indptr, features.indices
-    ptr, hashes, n = np.zeros(len(indptr), np.int64), np.empty(len(indices), np.uint64), 0
+    indptr, indices, n = features.indptr, features.indices, 0
+    token_ptr, run_ptr = np.zeros(len(indptr), np.int64), np.zeros(len(indices) + 1, np.int64)
+    hashes = np.empty(len(indices), np.uint64)
     for t in range(len(indptr) - 1):
-        previous = np.uint8(0)
         for j in range(indptr[t], indptr[t + 1]):
             family = families[indices[j]]
-            if family > 0:
-                if family != previous:
-                    hashes[n] = family
-                    n += 1
-                hashes[n - 1] = mix(hashes[n - 1] ^ np.uint64(indices[j]))
-            previous = family
-        ptr[t + 1] = n
-    return ptr, hashes[:n]
-
-
-@kernel(allocates=True)
-def divide(features: Csr, families: Ints, bundles: Ints, n_bundles: int) -> Csr:
-    """Return the features of sites: of tokens without those in bundles, and of the bundles.
-
-    features, families: see `hash_bundles`; bundles: [n] int32, numbers of hashed bundles by first
-    occurrence, -1 for those that are left with their tokens; n_bundles: B.
-    """
-    indptr, indices = features.indptr, features.indices
-    n_tokens, n, taken = len(indptr) - 1, 0, 0
-    ptr, entered = np.zeros(n_tokens + n_bundles + 1, np.int64), np.empty_like(indices)
-    for of_bundles in (False, True):
-        place = -1
-        for t in range(n_tokens):
-            previous, is_entered = np.uint8(0), False
-            for j in range(indptr[t], indptr[t + 1]):
-                family = families[indices[j]]
-                if family > 0 and family != previous:
-                    place += 1
-                    is_entered = bundles[place] == taken if of_bundles else bundles[place] < 0
-                    taken += of_bundles and is_entered
-                if is_entered if family > 0 else not of_bundles:
-                    entered[n] = indices[j]
-                    n += 1
-                    if of_bundles:
-                        ptr[n_tokens + taken] = n
-                previous = family
-            if not of_bundles:
-                ptr[t + 1] = n
-    return Csr(ptr, entered[:n].copy())
+            if j == indptr[t] or family == 0 or family != families[indices[j - 1]]:
+                hashes[n] = mix(np.uint64(family))
+                n += 1
+            hashes[n - 1] = mix(hashes[n - 1] ^ np.uint64(indices[j]))
+            run_ptr[n] = j + 1
+        token_ptr[t + 1] = n
+    return token_ptr, run_ptr[: n + 1], hashes[:n]
 
 
 @kernel(allocates=True)

@@ -18,7 +18,7 @@ from ..corpus.numbering import (
     positions,
     runs_of_tokens,
 )
-from ..kernels.indexing import divide, hash_bundles, select, take, transpose
+from ..kernels.indexing import hash_runs, select, take, transpose
 from ..kernels.layout import Csr
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -220,12 +220,18 @@ def _bundled(features: Csr, families: NDArray[np.uint8]) -> tuple[Csr, Csr]:
     features: of tokens; families: [O]. The features of a family at a token are a bundle if several
     tokens share them. Hashes identify bundles, as they identify features.
     """
-    indptr, hashes = hash_bundles(features, families)
+    token_ptr, run_ptr, hashes = hash_runs(features, families)
     _, numbers, counts = distinct(hashes)
-    shared = np.flatnonzero(counts > 1)
+    lengths, first = np.diff(run_ptr), np.zeros(len(counts), np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    shared = np.flatnonzero((counts > 1) & (lengths[first] > 1))
     chosen = positions(shared, len(counts))
-    sites = divide(features, families, chosen[numbers], len(shared))
-    return select(Csr(indptr, numbers), chosen), sites
+    alone = np.repeat(chosen[numbers] < 0, lengths)
+    ends = np.append(0, np.cumsum(alone))[features.indptr]
+    rows = take(Csr(run_ptr, features.indices), first[shared])
+    indptr = np.append(ends, ends[-1] + rows.indptr[1:])
+    indices = np.append(features.indices[alone], rows.indices)
+    return select(Csr(token_ptr, numbers), chosen), Csr(indptr, indices)
 
 
 def _sorted_by_contexts(corpus: EncodedCorpus, sequences: Longs) -> Longs:

@@ -1,5 +1,6 @@
 """Results do not depend on threads, sizes of work, matrices, interleaving or precision."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -61,23 +62,22 @@ def test_layouts_are_what_their_names_say():
 
 
 @pytest.mark.parametrize("n_threads", [1, 3, 7])
-@pytest.mark.parametrize("n_frequent", [0, 2, 100])
 @pytest.mark.parametrize("lengths", [[1], SHORT * 5])
-def test_tokens_have_the_blocks_of_their_features(lengths, n_frequent, n_threads):
-    problem = sparse_problem(61, 3, lengths, n_values=12)
-    limits = Limits(table_bytes=n_frequent * 8 * 8)
-    working = restricted(problem, n_threads=n_threads, limits=limits)
-    rows, tokens = working.unigram.features, working.space.lattice.feature_tokens
-    occurs = [tokens.indices[tokens.indptr[o] : tokens.indptr[o + 1]] for o in rows]
-    first = min(n_frequent, len(rows))
-    assert working.frequent.n_rows == first
-    for table, chosen in (
-        (working.frequent.tokens, range(first)),
-        (working.token_blocks, range(first, len(rows))),
-    ):
-        expected = [[r for r in chosen if t in occurs[r]] for t in range(sum(lengths))]
-        found = np.split(table.indices, table.indptr[1:-1])
-        assert [own.tolist() for own in found] == expected
+def test_sites_have_the_blocks_of_the_features_of_tokens(lengths, n_threads):
+    problem = sparse_problem(61, 3, lengths, n_values=5)
+    loss, chosen = loss_of(problem, n_threads=n_threads), np.flatnonzero(problem.theta)
+    working, lattice = loss.restrict(chosen), loss.space.lattice
+    assert (lattice.n_bundles > 0) == (len(lengths) > 1)
+    number, n = working.unigram.number(), sum(lengths)
+    expected = [sorted({*number[problem.unigram_tests(t)]} - {-1}) for t in range(n)]
+    of_tokens = loss.restrict(chosen, stochastic=True).site_blocks
+    for found in (of_tokens, lattice.by_token(working.site_blocks)):
+        rows = np.split(found.indices, found.indptr[1:-1])
+        assert sorted(sorted(own.tolist()) for own in rows) == sorted(expected)
+    tokens = lattice.feature_tokens
+    assert len(tokens.indices) == len(problem.corpus.uni_indices)
+    rows = np.split(tokens.indices, tokens.indptr[1:-1])
+    assert all((np.diff(own) > 0).all() for own in rows)
 
 
 @pytest.mark.parametrize("together", [1, 99])
@@ -134,29 +134,35 @@ SIZES = {
     "7 chunks": {"n_chunks": 7},
     "no batches": {"together": 1},
     "large batches": {"together": 99, "n_chunks": 2},
-    "no frequent features": {"table_bytes": 0},
-    "few frequent features": {"table_bytes": 3 * 8 * 8},
 }
 
 
 @cache
-def results(name: str, limits: Limits, n_threads: int = 1) -> list[np.ndarray]:
-    """Return loss, gradient, Hessian product and violators, for the non-zero weights."""
+def results(
+    name: str, limits: Limits, n_threads: int = 1, family: int | None = None
+) -> list[np.ndarray]:
+    """Return loss, gradient, Hessian product, curvature and violators, for the non-zero weights.
+
+    family: of all unigram features.
+    """
     problem = PROBLEMS[name]()
+    if family is not None:
+        families = np.full(len(problem.corpus.unigram_keys), family, np.uint8)
+        problem.corpus = replace(problem.corpus, families=families)
     # Few bigram weights, so that contexts have matrices and sparse corrections.
     problem.lam[np.random.default_rng(1).random(problem.lam.shape) < 0.5] = 0.0
     chosen = np.flatnonzero(problem.theta)
     loss, theta = loss_of(problem, n_threads=n_threads, limits=limits), problem.theta[chosen]
     working = loss.restrict(chosen)
     value, gradient = working.value_and_grad(theta)
-    gradient = gradient.copy()
+    gradient, curvature = gradient.copy(), working.curvature(gradient)
     found = loss.screen(working, theta, 0.1, 10_000)
     hessian = HessianProduct(working)
     hessian.prepare(theta)
     product = hessian.product(np.cos(np.arange(len(theta))))
     if limits.shard_bytes < LIMITS.shard_bytes:
         assert len(working.space.shards) > 3
-    return [np.array([value]), gradient, product, *found]
+    return [np.array([value]), gradient, product, *found, curvature]
 
 
 @pytest.mark.parametrize("n_threads", [2, 7])
@@ -175,5 +181,13 @@ def test_sizes_change_only_rounding(name, layout, size):
     expected = results(name, LAYOUTS[layout])
     found = results(name, LAYOUTS[layout]._replace(**SIZES[size]))
     np.testing.assert_array_equal(found[3], expected[3])
+    for got, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("family", [0, 255])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_families_change_only_rounding(name, family):
+    expected, found = results(name, LIMITS), results(name, LIMITS, family=family)
     for got, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-10)

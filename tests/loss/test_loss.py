@@ -1,12 +1,13 @@
 """The chain loss against enumeration, finite differences and invariances."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.testing import check_loss
 
@@ -67,8 +68,10 @@ def test_curvature_is_the_diagonal_of_the_hessian_of_single_tokens(draw, options
 def test_curvature_leaves_out_clamped_lattices():
     problem, _ = random_problem(21, 4, [3, 2, 4], missing=0.5, weighted=True)
     found = []
-    for table_bytes in (0, 1 << 18):
-        working = working_loss(problem, stochastic=False, limits=Limits(table_bytes=table_bytes))
+    for family in (0, 1):
+        families = np.full(len(problem.corpus.unigram_keys), family, np.uint8)
+        problem.corpus = replace(problem.corpus, families=families)
+        working = working_loss(problem, stochastic=False)
         found.append(working.curvature(working.value_and_grad(problem.theta)[1]))
     np.testing.assert_allclose(*found, atol=1e-12)
 

@@ -150,8 +150,8 @@ def test_the_estimate_covers_the_arrays_that_training_holds():
     space, working, state = run.loss.space, run._working, run.state.solver
     lattice = space.lattice
     held = [*space.vectors, space.residual, lattice.token_weight, lattice.allowed]
-    held += [lattice.feature_tokens.indices, lattice.feature_tokens.indptr]
-    held += [working.token_blocks.indices, working.frequent.tokens.indices]
+    held += [working.table, *lattice.feature_sites, *lattice.token_bundles]
+    held += [*lattice.bundle_tokens, *working.site_blocks]
     vectors = [state.theta, state.gradient, state.metric, state.steps, state.changes]
     assert sum(array.nbytes for array in held + vectors) <= training.size.n_bytes
     tokens = sum(array.nbytes for array in held[5:])
