@@ -72,7 +72,7 @@ def test_available_memory_is_within_the_limit_of_the_process(tmp_path, what, lim
 
 
 @pytest.mark.parametrize(
-    ("l1", "history", "n_bytes"), [(0.0, 0, 13_568), (0.0, 5, 16_208), (0.5, 5, 10_368)]
+    ("l1", "history", "n_bytes"), [(0.0, 0, 13_812), (0.0, 5, 16_452), (0.5, 5, 10_612)]
 )
 def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
     problem, _ = random_problem(0, 3, [5, 3, 8])
