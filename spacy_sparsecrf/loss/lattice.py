@@ -4,7 +4,7 @@ The gold labels and the allowed labels of a token are sets of labels; allowed se
 are numbered: 0 for all labels, 1 + y for label y alone, 1 + Y + q for set q of the corpus.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +101,7 @@ class Lattice(NamedTuple):
     (see `kernels.layout`); values [M, V] float32, value_rows [N] int64, value_features [V]
     int64: real values, row of each token, and the unigram feature of each column; context [N];
     ctx_features: bigram features of a context; feature_contexts: its transpose; n_tokens: N,
-    including clamped lattices; n_features: number of unigram features O.
+    including clamped lattices; n_bundles: B; n_features: number of unigram features O.
     """
 
     offsets: Longs
@@ -125,17 +125,13 @@ class Lattice(NamedTuple):
     feature_contexts: Csr
     n_previous: int
     n_tokens: int
+    n_bundles: int
     n_features: int
 
     @property
     def n_examples(self) -> int:
         """Number of sequences that are not clamped lattices; these sequences come first."""
         return len(self.clamped) - int(np.count_nonzero(self.clamped >= 0))
-
-    @property
-    def n_bundles(self) -> int:
-        """Number of bundles B."""
-        return len(self.bundle_tokens.indptr) - 1
 
     def by_token(self, sites: Csr) -> Csr:
         """Return the rows [N] of tokens, each with those of its bundles, of a table of sites."""
@@ -185,9 +181,6 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
     numbers = np.where(token_weight < 0.0, set_numbers(gold, n_labels), 0)
     table = set_table(corpus.sets, n_labels)
     ctx_features = Csr(corpus.ctx_indptr, corpus.ctx_indices)
-    features = take(Csr(corpus.uni_indptr, corpus.uni_indices), tokens)
-    token_bundles, sites = _bundled(features, grown(corpus.families, len(corpus.unigram_keys)))
-    n_bundles = len(sites.indptr) - len(features.indptr)
     return Lattice(
         offsets=offsets,
         weights=weights,
@@ -199,9 +192,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
         valid=valid,
         clamped=clamped,
         begins=begins,
-        token_bundles=token_bundles,
-        bundle_tokens=transpose(token_bundles, n_bundles),
-        feature_sites=transpose(sites, len(corpus.unigram_keys)),
+        **_bundled(corpus, tokens),
         values=corpus.values,
         value_rows=tokens if len(corpus.value_features) else tokens[:0].copy(),
         value_features=corpus.value_features,
@@ -214,13 +205,15 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
     )
 
 
-def _bundled(features: Csr, families: NDArray[np.uint8]) -> tuple[Csr, Csr]:
-    """Return the bundles of tokens, and the features of sites.
+def _bundled(corpus: EncodedCorpus, tokens: Longs) -> dict[str, Any]:
+    """Return the fields of `Lattice` about bundles and sites, for tokens [N] of a corpus.
 
-    features: of tokens; families: [O]. The features of a family at a token are a bundle if several
-    tokens share them. Hashes identify bundles, as they identify features.
+    The features of a family at a token are a bundle if several tokens share them. Hashes identify
+    bundles, as they identify features.
     """
-    token_ptr, run_ptr, hashes = hash_runs(features, families)
+    n_features = len(corpus.unigram_keys)
+    features = take(Csr(corpus.uni_indptr, corpus.uni_indices), tokens)
+    token_ptr, run_ptr, hashes = hash_runs(features, grown(corpus.families, n_features))
     _, numbers, counts = distinct(hashes)
     lengths, first = np.diff(run_ptr), np.zeros(len(counts), np.int64)
     first[numbers[::-1]] = np.arange(len(numbers))[::-1]
@@ -230,8 +223,14 @@ def _bundled(features: Csr, families: NDArray[np.uint8]) -> tuple[Csr, Csr]:
     ends = np.append(0, np.cumsum(alone))[features.indptr]
     rows = take(Csr(run_ptr, features.indices), first[shared])
     indptr = np.append(ends, ends[-1] + rows.indptr[1:])
-    indices = np.append(features.indices[alone], rows.indices)
-    return select(Csr(token_ptr, numbers), chosen), Csr(indptr, indices)
+    sites = Csr(indptr, np.append(features.indices[alone], rows.indices))
+    token_bundles = select(Csr(token_ptr, numbers), chosen)
+    return {
+        "token_bundles": token_bundles,
+        "bundle_tokens": transpose(token_bundles, len(shared)),
+        "feature_sites": transpose(sites, n_features),
+        "n_bundles": len(shared),
+    }
 
 
 def _sorted_by_contexts(corpus: EncodedCorpus, sequences: Longs) -> Longs:

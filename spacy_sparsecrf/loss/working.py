@@ -163,7 +163,7 @@ class WorkingLoss(OffsetLoss):
     def observed(self) -> Floats:
         """Observed counts O [K] of the weights: minus the gradient at zero expectation."""
         counts, space = np.zeros(len(self.coordinates)), self.space
-        of_bundles = space.by_bundle(count_bundle_gold, self.tables.sequences)
+        of_bundles = self._by_bundle(count_bundle_gold, self.tables.sequences)
         args = self.tables, self.columns, of_bundles, counts[: self.split]
         space.workers.map(count_gold, self._row_chunks, *args)
         for values in self.values:
@@ -247,7 +247,7 @@ class WorkingLoss(OffsetLoss):
         """
         curvature, space = np.zeros(len(self.coordinates)), self.space
         weights = space.lattice.token_weight
-        of_bundles = space.by_bundle(bundle_curvature, weights, space.residual)
+        of_bundles = self._by_bundle(bundle_curvature, weights, space.residual)
         args = self.tables, self.columns, space.residual, of_bundles, curvature[: self.split]
         space.workers.map(unigram_curvature, self._row_chunks, *args)
         for values in self.values:
@@ -303,6 +303,13 @@ class WorkingLoss(OffsetLoss):
             chunks = cut(np.zeros(len(table), np.int64), space.limits.n_chunks)
             args = space.n_labels, self.tables.unigrams, theta, table
             space.workers.map(score_bundles, chunks, *args)
+
+    def _by_bundle(self, kernel: Callable[..., None], *args: Any) -> Floats:
+        """Return the sums [B, Yp] of a kernel over the tokens of bundles."""
+        space, lattice = self.space, self.space.lattice
+        sums = np.zeros((lattice.n_bundles, space.padded))
+        space.workers.map(kernel, space.bundle_chunks, lattice.bundle_tokens, *args, sums)
+        return sums
 
     def sum_bundles(self) -> None:
         """Sum the residuals of tokens by bundle."""

@@ -5,13 +5,12 @@ rounding.
 """
 
 import ctypes
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from ..parallel import Workers, cut
 from .lattice import Floats, Lattice
@@ -116,9 +115,3 @@ class Workspace:
         self.log_z = np.zeros(len(lattice.weights))
         self.contents: Contents | None = None
         self.bundle_chunks = cut(np.diff(lattice.bundle_tokens.indptr), limits.n_chunks)
-
-    def by_bundle(self, kernel: Callable[..., None], *args: Any) -> NDArray[np.float64]:
-        """Return the sums [B, Yp] of a kernel over the tokens of bundles."""
-        sums = np.zeros((self.lattice.n_bundles, self.padded))
-        self.workers.map(kernel, self.bundle_chunks, self.lattice.bundle_tokens, *args, sums)
-        return sums
