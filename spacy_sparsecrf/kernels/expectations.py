@@ -23,10 +23,8 @@ from .scores import add_site, evidence_of, score_token
 from .small import add_at, fill, prefetch_row
 from .vectors import prefetch
 
-# Residuals are prefetched this number of tokens ahead.
+# Residuals are prefetched this number of sites ahead.
 _AHEAD = 8
-# Up to this number of tokens, as most features have, residuals are added to the gradient in place.
-_FEW = 3
 
 
 @inlined
@@ -187,14 +185,10 @@ def gather_unigrams(
         fill(gradient, begin, end, 0.0)
         first_site, last_site = col_ptr[column], col_ptr[column + 1]
         if end - begin == n_labels:
-            own = gradient[begin:end]
-            if last_site - first_site <= _FEW:
-                add_row_by_row(residual, col_sites, first_site, last_site, own)
-                continue
             fill(total, 0, n_labels, 0.0)
             add_rows(residual, col_sites, first_site, last_site, total)
             for y in range(n_labels):
-                own[y] = total[y]
+                gradient[begin + y] = total[y]
             continue
         place = block_labels[begin]
         for j in range(first_site, last_site):
@@ -206,38 +200,27 @@ def gather_unigrams(
 
 
 @inlined
-def add_row_by_row(residual: Floats, tokens: Ints, first: int, last: int, total: Floats) -> None:
-    """total[y] += sum over tokens[first:last] of residual[t, y], token by token.
+def add_rows(residual: Floats, sites: Ints, first: int, last: int, total: Floats) -> None:
+    """total[y] += sum over sites[first:last] of residual[site, y], four sites at a time.
 
-    residual: [N, Yp]; total: [Y] float64, added to.
-    """
-    for j in range(first, last):
-        # The prefetched token may be of the next feature.
-        if j + _AHEAD < len(tokens):
-            prefetch_row(residual, tokens[j + _AHEAD])
-        row = residual[tokens[j]]
-        for y in range(len(total)):
-            total[y] += row[y]
-
-
-@inlined
-def add_rows(residual: Floats, tokens: Ints, first: int, last: int, total: Floats) -> None:
-    """total[y] += sum over tokens[first:last] of residual[t, y], four tokens at a time.
-
-    The additions are in the order of the tokens, as in `add_row_by_row`.
-
-    residual: [N, Yp]; total: [Yp] float64, added to.
+    The additions are in the order of the sites. residual: [.., Yp]; total: [Yp] float64, added to.
     """
     padded = len(total)
     unrolled = last - (last - first) % 4
     for j in range(first, unrolled, 4):
-        for i in range(j + _AHEAD, min(j + _AHEAD + 4, len(tokens))):
-            prefetch_row(residual, tokens[i])
-        t, u, v, w = tokens[j], tokens[j + 1], tokens[j + 2], tokens[j + 3]
+        for i in range(j + _AHEAD, min(j + _AHEAD + 4, len(sites))):
+            prefetch_row(residual, sites[i])
+        t, u, v, w = sites[j], sites[j + 1], sites[j + 2], sites[j + 3]
         for y in range(padded):
             begun = (total[y] + residual[t, y]) + residual[u, y]
             total[y] = (begun + residual[v, y]) + residual[w, y]
-    add_row_by_row(residual, tokens, unrolled, last, total)
+    for j in range(unrolled, last):
+        # The prefetched site may be of the next sum.
+        if j + _AHEAD < len(sites):
+            prefetch_row(residual, sites[j + _AHEAD])
+        row = residual[sites[j]]
+        for y in range(padded):
+            total[y] += row[y]
 
 
 @inlined

@@ -46,29 +46,15 @@ def _level(scores: Floats, n_labels: int, words: Ints) -> None:
 
 
 @inlined
-def _add_bundles(scores: Floats, bundles: Ints, table: Floats) -> None:
-    """Add the rows `bundles` of a table to the scores [Yp] of a token, four at a time."""
-    last = len(bundles)
-    unrolled = last - last % 4
-    for j in range(0, unrolled, 4):
-        a, b = table[bundles[j]], table[bundles[j + 1]]
-        c, d = table[bundles[j + 2]], table[bundles[j + 3]]
-        for y in range(len(scores)):
-            scores[y] += (a[y] + b[y]) + (c[y] + d[y])
-    for j in range(unrolled, last):
-        a = table[bundles[j]]
-        for y in range(len(scores)):
-            scores[y] += a[y]
-
-
-@inlined
 def score_token(t: int, n_labels: int, unigrams: Unigrams, theta: Floats, scores: Floats) -> None:
     """Add the weights of the features of token t: scores[y] += sum_o mu[o, y].
 
     theta: [K] float64, the first `split` are used; scores: [Yp], the padding becomes 0.
     """
-    bundles = unigrams.bundles[unigrams.bundle_ptr[t] : unigrams.bundle_ptr[t + 1]]
-    _add_bundles(scores, bundles, unigrams.table)
+    for j in range(unigrams.bundle_ptr[t], unigrams.bundle_ptr[t + 1]):
+        row = unigrams.table[unigrams.bundles[j]]
+        for y in range(len(scores)):
+            scores[y] += row[y]
     add_site(t, n_labels, unigrams, theta, scores)
 
 
