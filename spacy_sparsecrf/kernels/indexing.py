@@ -137,26 +137,29 @@ def enter_rows(first: int, last: int, rows: Ints, table: Csr, ptr: Ints, entered
 
 
 @kernel(allocates=True)
-def hash_runs(features: Csr, families: Ints) -> tuple[Ints, Ints, Ints]:
-    """Divide the features of each token into runs of one family, and hash them.
+def hash_runs(features: Csr, families: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Hash the runs of several features of one family at each token.
 
-    features: of tokens; families: [O] uint8, 0 for features that are alone.
-    RETURNS: [N + 1] int64, runs of each token; [n + 1] int64, features of each run; [n] uint64,
-    hashes.
+    features: of tokens; families: [O] uint8, 0 for none.
+    RETURNS: [N + 1] int64, runs of each token; [n] int64 each, bounds of a run among the features
+    of all tokens; [n] uint64, hashes.
     """
     indptr, indices, n = features.indptr, features.indices, 0
-    token_ptr, run_ptr = np.zeros(len(indptr), np.int64), np.zeros(len(indices) + 1, np.int64)
-    hashes = np.empty(len(indices), np.uint64)
+    ptr, most = np.zeros(len(indptr), np.int64), len(indices) // 2
+    begins, ends = np.empty(most, np.int64), np.empty(most, np.int64)
+    hashes = np.empty(most, np.uint64)
     for t in range(len(indptr) - 1):
-        for j in range(indptr[t], indptr[t + 1]):
-            family = families[indices[j]]
-            if j == indptr[t] or family == 0 or family != families[indices[j - 1]]:
-                hashes[n] = mix(np.uint64(family))
+        end = indptr[t]
+        while end < indptr[t + 1]:
+            begin, family, h = end, families[indices[end]], np.uint64(0)
+            while end < indptr[t + 1] and families[indices[end]] == family:
+                h = mix(h ^ np.uint64(indices[end] + 1))
+                end += 1
+            if family > 0 and end - begin > 1:
+                begins[n], ends[n], hashes[n] = begin, end, h
                 n += 1
-            hashes[n - 1] = mix(hashes[n - 1] ^ np.uint64(indices[j]))
-            run_ptr[n] = j + 1
-        token_ptr[t + 1] = n
-    return token_ptr, run_ptr[: n + 1], hashes[:n]
+        ptr[t + 1] = n
+    return ptr, begins[:n], ends[:n], hashes[:n]
 
 
 @kernel(allocates=True)

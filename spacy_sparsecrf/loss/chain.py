@@ -144,7 +144,7 @@ class ChainLoss(FullLoss):
         # What restricts the coordinates that screening may find.
         self._admits = [] if permits is None else [permits]
         self.n_unigram = len(corpus.unigram_keys) * n_labels
-        self._lattice = build_lattice(corpus, n_labels, valid)
+        self._lattice = build_lattice(corpus, n_labels, valid, limits.shared)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
         self.is_convex = bool((self._lattice.clamped < 0).all())

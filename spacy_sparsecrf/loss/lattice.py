@@ -158,11 +158,12 @@ class Lattice(NamedTuple):
         return shards
 
 
-def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = None) -> Lattice:
+def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, least: int) -> Lattice:
     """Build the lattice of a corpus; drop sequences without tokens, gold labels or weight.
 
     Sequences are reordered. valid: [Y + 1, Y + 1], valid transitions from label a to label b; row
-    Y: from the start; column Y: to the end; None = all; gold labels must be valid.
+    Y: from the start; column Y: to the end; None = all; gold labels must be valid. least: minimum
+    number of tokens of a bundle.
     """
     known, sure = corpus.with_labels()
     used = _sorted_by_contexts(corpus, np.flatnonzero(known))
@@ -192,7 +193,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
         valid=valid,
         clamped=clamped,
         begins=begins,
-        **_bundled(corpus, tokens),
+        **_bundled(corpus, tokens, least),
         values=corpus.values,
         value_rows=tokens if len(corpus.value_features) else tokens[:0].copy(),
         value_features=corpus.value_features,
@@ -205,26 +206,31 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
     )
 
 
-def _bundled(corpus: EncodedCorpus, tokens: Longs) -> dict[str, Any]:
+def _bundled(corpus: EncodedCorpus, tokens: Longs, least: int) -> dict[str, Any]:
     """Return the fields of `Lattice` about bundles and sites, for tokens [N] of a corpus.
 
-    The features of a family at a token are a bundle if several tokens share them. Hashes identify
-    bundles, as they identify features.
+    Several features of a family at a token are a bundle if at least `least` tokens share them.
+    Hashes identify bundles, as they identify features.
     """
     n_features = len(corpus.unigram_keys)
     features = take(Csr(corpus.uni_indptr, corpus.uni_indices), tokens)
-    token_ptr, run_ptr, hashes = hash_runs(features, grown(corpus.families, n_features))
+    ptr, begins, ends, hashes = hash_runs(features, grown(corpus.families, n_features))
     _, numbers, counts = distinct(hashes)
-    lengths, first = np.diff(run_ptr), np.zeros(len(counts), np.int64)
-    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
-    shared = np.flatnonzero((counts > 1) & (lengths[first] > 1))
+    shared = np.flatnonzero(counts >= least)
     chosen = positions(shared, len(counts))
-    alone = np.repeat(chosen[numbers] < 0, lengths)
-    ends = np.append(0, np.cumsum(alone))[features.indptr]
-    rows = take(Csr(run_ptr, features.indices), first[shared])
-    indptr = np.append(ends, ends[-1] + rows.indptr[1:])
-    sites = Csr(indptr, np.append(features.indices[alone], rows.indices))
-    token_bundles = select(Csr(token_ptr, numbers), chosen)
+    token_bundles = select(Csr(ptr, numbers), chosen)
+    taken, change = chosen[numbers] >= 0, np.zeros(len(features.indices) + 1, np.int8)
+    change[begins[taken]] += 1
+    change[ends[taken]] -= 1
+    left = features.indices[np.cumsum(change[:-1], dtype=np.int8) == 0]
+    n_taken = np.append(0, np.cumsum(np.where(taken, ends - begins, 0)))[ptr]
+    # The first run of each bundle, as later assignments replace former ones.
+    first = np.zeros(len(counts), np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    starts, lengths = begins[first[shared]], (ends - begins)[first[shared]]
+    indptr = np.append(features.indptr - n_taken, len(left) + np.cumsum(lengths))
+    of_bundles = features.indices[concatenated_ranges(starts, lengths)]
+    sites = Csr(indptr, np.append(left, of_bundles))
     return {
         "token_bundles": token_bundles,
         "bundle_tokens": transpose(token_bundles, len(shared)),

@@ -25,14 +25,15 @@ class Limits(NamedTuple):
     shard_bytes: maximum size of the forward, and of the backward, vectors of a shard. n_chunks:
     chunks into which work is cut for any number of threads, so that sums do not depend on it.
     chunk_tokens: minimum tokens of an inference chunk. span: tokens of one matrix whose pair
-    products one thread sums. together: sequences of an interleaved batch. sums_bytes: maximum size
-    of the sums of real values of all chunks. held_pairs: numbers that screening holds at once, 512
-    MB. shares: two candidate shares of the tokens from which features are in matrices;
-    shares_by_example: where potentials are built for each sequence. correction, correction_exp:
-    cost of a sparse correction, and of its exponential, in units of the three products with one
-    matrix element (forward, backward, expectation), 0.35 ns. With one context, corrections win if
-    about 97 % of the pairs are zero (49 labels), or 95 % (443). matrix_bytes: limit for matrices,
-    beyond which features become corrections at any cost; correction_bytes: limit for corrections.
+    products one thread sums. together: sequences of an interleaved batch. shared: minimum number of
+    tokens of a bundle. sums_bytes: maximum size of the sums of real values of all chunks.
+    held_pairs: numbers that screening holds at once, 512 MB. shares: two candidate shares of the
+    tokens from which features are in matrices; shares_by_example: where potentials are built for
+    each sequence. correction, correction_exp: cost of a sparse correction, and of its exponential,
+    in units of the three products with one matrix element (forward, backward, expectation), 0.35
+    ns. With one context, corrections win if about 97 % of the pairs are zero (49 labels), or 95 %
+    (443). matrix_bytes: limit for matrices, beyond which features become corrections at any cost;
+    correction_bytes: limit for corrections.
     """
 
     shard_bytes: int = 1 << 24
@@ -40,6 +41,7 @@ class Limits(NamedTuple):
     chunk_tokens: int = 1024
     span: int = 4096
     together: int = 8
+    shared: int = 4
     sums_bytes: int = 1 << 27
     held_pairs: int = 1 << 26
     shares: tuple[float, float] = (np.inf, 1 / 128)

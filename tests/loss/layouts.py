@@ -10,7 +10,11 @@ _SHARES = {"matrices": 0.0, "frequent": 0.27, "entries": np.inf}
 # Corrections cost nothing, so that no context gets a matrix because it has many.
 LAYOUTS = {
     name: Limits(
-        shares=(share, share), shares_by_example=(share, share), correction=0.0, correction_exp=0.0
+        shares=(share, share),
+        shares_by_example=(share, share),
+        correction=0.0,
+        correction_exp=0.0,
+        shared=2,
     )
     for name, share in _SHARES.items()
 }

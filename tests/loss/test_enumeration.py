@@ -125,7 +125,7 @@ def test_screening_at_every_threshold():
 
 # Shards, spans and chunks of one or two tokens or features.
 SMALL = {"shard_bytes": 300, "n_chunks": 3, "chunk_tokens": 1, "span": 1, "together": 2}
-SMALL |= {"sums_bytes": 1, "held_pairs": 9}
+SMALL |= {"sums_bytes": 1, "held_pairs": 9, "shared": 2}
 
 
 @every_problem

@@ -65,7 +65,8 @@ def test_layouts_are_what_their_names_say():
 @pytest.mark.parametrize("lengths", [[1], SHORT * 5])
 def test_sites_have_the_blocks_of_the_features_of_tokens(lengths, n_threads):
     problem = sparse_problem(61, 3, lengths, n_values=5)
-    loss, chosen = loss_of(problem, n_threads=n_threads), np.flatnonzero(problem.theta)
+    loss = loss_of(problem, n_threads=n_threads, limits=LIMITS._replace(shared=2))
+    chosen = np.flatnonzero(problem.theta)
     working, lattice = loss.restrict(chosen), loss.space.lattice
     assert (lattice.n_bundles > 0) == (len(lengths) > 1)
     number, n = working.unigram.number(), sum(lengths)
@@ -134,6 +135,8 @@ SIZES = {
     "7 chunks": {"n_chunks": 7},
     "no batches": {"together": 1},
     "large batches": {"together": 99, "n_chunks": 2},
+    "all bundles": {"shared": 1},
+    "few bundles": {"shared": 12},
 }
 
 

@@ -12,6 +12,7 @@ from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.size import Size, as_text, available_memory, measure
+from spacy_sparsecrf.loss.workspace import LIMITS
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.warm_start import WarmStart
@@ -76,7 +77,7 @@ def test_available_memory_is_within_the_limit_of_the_process(tmp_path, what, lim
 )
 def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
     problem, _ = random_problem(0, 3, [5, 3, 8])
-    loss = ChainLoss(problem.corpus, 3, Workers(1))
+    loss = ChainLoss(problem.corpus, 3, Workers(1), limits=LIMITS._replace(shared=2))
     found = measure(loss, l1, history) if history else measure(loss, l1)
     n_observed = len(loss.observed_coordinates())
     n_features = len(problem.corpus.unigram_keys) + len(problem.corpus.bigram_keys)
