@@ -41,8 +41,7 @@ class FeatureCounts(NamedTuple):
 
     def take(self, chosen: NDArray[np.generic]) -> "FeatureCounts":
         """Return chosen features; chosen: a mask [O], or positions."""
-        kept = self.keys[chosen], self.counts[chosen], self.arrival[chosen]
-        return FeatureCounts(*kept, self.families[chosen])
+        return FeatureCounts._make(array[chosen] for array in self)
 
 
 class ConjoinedRows(NamedTuple):

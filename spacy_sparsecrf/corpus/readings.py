@@ -1,6 +1,5 @@
 """Attribute values that templates read from tokens, before hashing."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -60,7 +59,7 @@ class Conjunctions:
     def families(self) -> NDArray[np.uint8]:
         """[P] uint8, the same for templates of one token, and of the same attributes of several.
 
-        0 for templates that are alone. See `Observations`.
+        See `Observations`.
         """
         keys: list[tuple[int, ...]] = []
         parts = self.part_anchors, self.part_offsets, self.columns
@@ -68,9 +67,8 @@ class Conjunctions:
             anchors, offsets, columns = (own[begin:end].tolist() for own in parts)
             places = {*zip(anchors, offsets, strict=True)} or {(0, 0)}
             keys += places if len(places) == 1 else [(-1, *sorted({*columns}))]
-        n_of = Counter(keys)
-        numbers = {key: i % 255 for i, key in enumerate(n_of) if n_of[key] > 1}
-        return np.array([1 + numbers.get(key, -1) for key in keys], np.uint8)
+        numbers = {key: 1 + i % 255 for i, key in enumerate(dict.fromkeys(keys))}
+        return np.array([numbers[key] for key in keys], np.uint8)
 
     def select(self, columns: Sequence[int]) -> "Conjunctions":
         """Select templates, in the given order."""

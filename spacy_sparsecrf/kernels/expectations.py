@@ -233,22 +233,17 @@ def variance(residual: float, weight: float) -> float:
 
 @kernel
 def bundle_curvature(
-    first: int,
-    last: int,
-    bundle_tokens: Csr,
-    token_weight: Floats,
-    residual: Floats,
-    curvature: Floats,
+    first: int, last: int, bundles: Csr, token_weight: Floats, residual: Floats, sums: Floats
 ) -> None:
     """Add the variances of the labels of the tokens of bundles first:last; see `variance`.
 
-    Clamped lattices, whose weight is negative, are left out. residual: [.., Yp]; curvature: [B, Yp]
-    float64, added to.
+    Clamped lattices, whose weight is negative, are left out. bundles: tokens of each; residual:
+    [.., Yp]; sums: [B, Yp] float64, added to.
     """
     for bundle in range(first, last):
-        own = curvature[bundle]
-        for j in range(bundle_tokens.indptr[bundle], bundle_tokens.indptr[bundle + 1]):
-            t = bundle_tokens.indices[j]
+        own = sums[bundle]
+        for j in range(bundles.indptr[bundle], bundles.indptr[bundle + 1]):
+            t = bundles.indices[j]
             weight = token_weight[t]
             if weight > 0.0:
                 for y in range(len(own)):

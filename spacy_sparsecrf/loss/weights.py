@@ -1,6 +1,7 @@
 """Weights of the working set by feature: feature blocks, and those of sites."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels.indexing import enter_rows
 from ..kernels.layout import Csr
@@ -60,16 +61,17 @@ def by_site(space: Workspace, features: Ints) -> Csr:
     return Csr(ptr, found)
 
 
-class OriginFeatures:
-    """Unigram features with the origin of the weights, which stochastic solvers do not change.
+def origin_of_tokens(
+    space: Workspace, rows: FeatureBlocks, origin: Floats
+) -> tuple[Csr, NDArray[np.floating]]:
+    """Return the features of tokens where the origin of the weights is not zero, and the origin.
 
-    space: for its lattice and dtype; rows: unigram feature blocks; origin: [split] float64.
-    tokens: such features of each token; table: [features, Yp], their weights.
+    Stochastic solvers do not change it. rows: unigram feature blocks; origin: [split] float64.
+    RETURNS: such features of each token; their weights, [features, Yp], in the precision of the
+        workspace.
     """
-
-    def __init__(self, space: Workspace, rows: FeatureBlocks, origin: Floats) -> None:
-        row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
-        kept, own = np.unique(row[origin != 0.0], return_inverse=True)
-        self.tokens = space.lattice.by_token(by_site(space, rows.features[kept]))
-        self.table = np.zeros((len(kept), space.padded), space.dtype)
-        self.table[own, rows.places[origin != 0.0]] = origin[origin != 0.0]
+    row, is_known = np.repeat(np.arange(len(rows)), np.diff(rows.ptr)), origin != 0.0
+    kept, own = np.unique(row[is_known], return_inverse=True)
+    table = np.zeros((len(kept), space.padded), space.dtype)
+    table[own, rows.places[is_known]] = origin[is_known]
+    return space.lattice.by_token(by_site(space, rows.features[kept])), table

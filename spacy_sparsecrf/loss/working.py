@@ -19,11 +19,11 @@ from ..kernels.expectations import (
 )
 from ..kernels.layout import Columns, ContextBlocks, Sequences, Tables, Unigrams, Vectors
 from ..kernels.pair_counts import count_gold_pairs
-from ..parallel import Chunks, cut, dot, each_with
+from ..parallel import Chunks, dot, each_with
 from .lattice import Floats, Longs
 from .pairs import PairPotentials, sequential_order
 from .values import ValueWeights
-from .weights import FeatureBlocks, OriginFeatures, by_site
+from .weights import FeatureBlocks, by_site, origin_of_tokens
 from .workspace import Contents, Workspace
 
 DerivedT = TypeVar("DerivedT")
@@ -79,12 +79,8 @@ class WorkingLoss(OffsetLoss):
         self.table = np.zeros((lattice.n_bundles, padded), workspace.dtype)
         if stochastic:
             self.site_blocks = lattice.by_token(self.site_blocks)
-            known = OriginFeatures(
-                workspace,
-                self.unigram,
-                self.model_weights(np.zeros(len(coordinates)))[: self.split],
-            )
-            self._bundles, self.table = known.tokens, known.table
+            origin = self.model_weights(np.zeros(len(coordinates)))[: self.split]
+            self._bundles, self.table = origin_of_tokens(workspace, self.unigram, origin)
         self.columns = Columns(self.unigram.features, sites.indptr, sites.indices)
         # Only with real values: their weights.
         self.values: list[ValueWeights] = []
@@ -300,9 +296,8 @@ class WorkingLoss(OffsetLoss):
         """Write the scores of bundles at theta [K] into a table [B, Yp]; not if stochastic."""
         if not self._stochastic:
             space = self.space
-            chunks = cut(np.zeros(len(table), np.int64), space.limits.n_chunks)
             args = space.n_labels, self.tables.unigrams, theta, table
-            space.workers.map(score_bundles, chunks, *args)
+            space.workers.map(score_bundles, space.bundle_chunks, *args)
 
     def _by_bundle(self, kernel: Callable[..., None], *args: Any) -> Floats:
         """Return the sums [B, Yp] of a kernel over the tokens of bundles."""
