@@ -89,7 +89,7 @@ def _weigh(first: int, last: int, sequences: Sequences, vectors: Vectors) -> Non
 
 
 @inlined
-def _leave_residuals(first: int, last: int, sequences: Sequences, marginals: Floats) -> None:
+def leave_residuals(first: int, last: int, sequences: Sequences, marginals: Floats) -> None:
     """Turn weighted marginals [N, Yp] of sequences into residuals: subtract the gold labels."""
     labels = sequences.labels
     for s in range(first, last):
@@ -126,7 +126,7 @@ def infer_chunk(
         _infer_run(head, tail, sequences, pairs, vectors, batch, log_z)
         _weigh(head, tail, sequences, vectors)
         if residuals:
-            _leave_residuals(head, tail, sequences, vectors.marginals)
+            leave_residuals(head, tail, sequences, vectors.marginals)
 
 
 @kernel
