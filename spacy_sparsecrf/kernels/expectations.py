@@ -76,26 +76,24 @@ def _infer_run(
 
 
 @inlined
-def _weigh(first: int, last: int, sequences: Sequences, vectors: Vectors) -> None:
-    """Multiply `marginals` and `backward` of sequences first:last by their weights."""
+def leave_residuals(
+    first: int, last: int, sequences: Sequences, vectors: Vectors, residuals: bool
+) -> None:
+    """Multiply `marginals` and `backward` of sequences first:last by their weights.
+
+    residuals: whether to subtract the gold labels from the marginals, too.
+    """
+    labels = sequences.labels
     for s in range(first, last):
         weight = sequences.weights[s]
-        if weight != 1.0:
-            for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
-                marginals, backward = vectors.marginals[t], vectors.backward[t]
+        for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
+            marginals, backward = vectors.marginals[t], vectors.backward[t]
+            if weight != 1.0:
                 for y in range(len(marginals)):
                     marginals[y] *= weight
                     backward[y] *= weight
-
-
-@inlined
-def leave_residuals(first: int, last: int, sequences: Sequences, marginals: Floats) -> None:
-    """Turn weighted marginals [N, Yp] of sequences into residuals: subtract the gold labels."""
-    labels = sequences.labels
-    for s in range(first, last):
-        for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
-            if labels[t] >= 0:
-                marginals[t, labels[t]] -= sequences.weights[s]
+            if residuals and labels[t] >= 0:
+                marginals[labels[t]] -= weight
 
 
 @kernel
@@ -124,9 +122,7 @@ def infer_chunk(
         begin, end = sequences.offsets[head], sequences.offsets[tail]
         _observe(begin, end, tables, theta, vectors, batch.scored)
         _infer_run(head, tail, sequences, pairs, vectors, batch, log_z)
-        _weigh(head, tail, sequences, vectors)
-        if residuals:
-            leave_residuals(head, tail, sequences, vectors.marginals)
+        leave_residuals(head, tail, sequences, vectors, residuals)
 
 
 @kernel
