@@ -72,10 +72,8 @@ class WorkingLoss(OffsetLoss):
         pairs = coordinates[self.split :] - n_unigram
         self.bigram = FeatureBlocks(pairs, n_labels, lattice.n_previous, padded, n_features)
         sites = lattice.feature_sites
-        self.site_blocks, self._bundles = (
-            by_site(workspace, self.unigram.features),
-            lattice.token_bundles,
-        )
+        self.site_blocks = by_site(workspace, self.unigram.features)
+        self._bundles = lattice.token_bundles
         self.table = np.zeros((lattice.n_bundles, padded), workspace.dtype)
         if stochastic:
             self.site_blocks = lattice.by_token(self.site_blocks)
