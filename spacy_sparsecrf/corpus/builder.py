@@ -8,7 +8,7 @@ import numpy as np
 from ..errors import Errors, SparseCRFError
 from .encoded import MISSING, EncodedCorpus, Observations
 from .index import NO_INDEX, ConjoinedRows, CorpusPart, FeatureCounts, build_index
-from .numbering import Array, Floats, Hashes, Ints, RowIndex
+from .numbering import Array, Floats, Hashes, Ints, RowIndex, grown
 
 # Arrays that arrive in batches, with provisional numbers, and their dtypes.
 _ARRIVING: dict[str, type[np.generic]] = {
@@ -53,10 +53,12 @@ class CorpusBuilder:
         if observations.n_tokens and len(observations.value_keys):
             self._append(values=observations.values)
             self.value_keys = observations.value_keys
-        hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
-        present, families = hashes != 0, np.zeros(hashes.shape[1], np.uint8)
-        if len(observations.families):
-            families = observations.families[observations.unigram_columns]
+        columns, bigrams = observations.unigram_columns, observations.bigram_hashes
+        families = grown(observations.families, observations.hashes.shape[1])[columns]
+        # Features of one family are next to each other.
+        order = np.argsort(families, kind="stable")
+        hashes = np.take(observations.hashes, columns[order], axis=1)
+        present = hashes != 0
         if self.rows is None:
             self.rows = RowIndex(bigrams.shape[1])
         self.start_label = observations.start_label
@@ -64,7 +66,7 @@ class CorpusBuilder:
             offsets=self._n_tokens + observations.offsets[1:],
             n_features=present.sum(axis=1),
             features=self.features.add(hashes[present][:, None]),
-            families=np.broadcast_to(families, present.shape)[present],
+            families=np.broadcast_to(families[order], present.shape)[present],
             context=self.rows.add(bigrams),
             labels=np.asarray(labels),
             weights=np.ones(len(observations.offsets) - 1) if weights is None else weights,

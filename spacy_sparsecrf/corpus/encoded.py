@@ -31,8 +31,8 @@ class Observations:
     values: [N, V] float32, finite; real-valued features, conjoined with the label.
     value_keys: [V] uint64, hashes of the names of real-valued features, distinct from all hashes.
     kept: [N] int64, the tokens of the Docs that are observed; None for all.
-    families: [P] uint8, of columns: features of one family depend on the same attributes, so that
-        tokens often share all of them; 0 for none, [0] if no column has one.
+    families: [<= P] uint8, of the first columns: features of one family depend on the same
+        attributes, so that tokens often share all of them; 0 for none, as of the others.
     """
 
     hashes: Hashes

@@ -130,13 +130,11 @@ class PlanFeaturizer:
         for of_vocab in readings:
             values.append(of_vocab.values)
             offsets.append(offsets[-1][-1] + of_vocab.offsets[1:])
-        families, columns = templates.conjunctions.families, templates.unigram_columns
         return Observations(
             hashes=hashes[0] if len(hashes) == 1 else np.concatenate([nothing, *hashes]),
             offsets=np.concatenate(offsets),
-            # Features of one family are next to each other.
-            unigram_columns=columns[np.argsort(families[columns], kind="stable")],
-            families=families,
+            unigram_columns=templates.unigram_columns,
+            families=templates.conjunctions.families,
             bigram_columns=templates.bigram_columns,
             start_label=self.start_label,
             values=np.concatenate(values) if self.plan.values else NO_VALUES,
