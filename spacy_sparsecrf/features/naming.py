@@ -383,8 +383,9 @@ class NameRecord:
             words = Tokens(readings.offsets, readings.words, readings.lexical, readings.annotations)
             find_features(words, hashed, slots, left, seen, cells)
             features, cells, left = left[cells >= 0], cells[cells >= 0], left[cells < 0]
-            new = make(self._features, kept.vocab, self._tokens)
-            namer = namers.setdefault(id(kept.vocab), new)
+            if id(kept.vocab) not in namers:
+                namers[id(kept.vocab)] = make(self._features, kept.vocab, self._tokens)
+            namer = namers[id(kept.vocab)]
             tokens, columns = np.divmod(cells, len(hashed.seeds))
             for p in np.unique(columns).tolist():
                 own = columns == p
