@@ -79,9 +79,9 @@ def _infer_run(
 def leave_residuals(
     first: int, last: int, sequences: Sequences, vectors: Vectors, residuals: bool
 ) -> None:
-    """Multiply `marginals` and `backward` of sequences first:last by their weights.
+    """Weigh `marginals` and `backward` of sequences first:last, and leave residuals there.
 
-    residuals: whether to subtract the gold labels from the marginals, too.
+    residuals: whether to subtract the gold labels from the weighted marginals; else they stay.
     """
     labels = sequences.labels
     for s in range(first, last):

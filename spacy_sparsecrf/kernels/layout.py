@@ -9,7 +9,7 @@
     K   weights of the working set
 
 A *feature block* is the weights of one feature that are in the working set. A *bundle* is a set of
-unigram features that several tokens share, such as those that depend on the previous word; their
+unigram features that several tokens share (for example, all features of the previous word); their
 weights are summed once. A *site* is a token or a bundle: site t < N is token t with its features
 outside bundles, site N + b is bundle b. A *context* is the set of bigram features of a token.
 Contexts share matrices; a *sparse correction* is a label pair in which the potentials of a context

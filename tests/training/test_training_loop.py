@@ -151,7 +151,7 @@ def test_docs_that_spacys_loop_does_not_use_are_not_kept(corpus, reads):
     before = sum(type(each) is Example for each in gc.get_objects())
     nlp = init_nlp(config)
     gc.collect()
-    # The first Example of this corpus, and none of those that other tests left.
+    # Other tests may have left Examples: of this corpus, only the first is kept.
     assert sum(type(each) is Example for each in gc.get_objects()) <= before + 1
     _, batch = next(create_train_batches(nlp, reader_of(config), one_step_per_epoch, 1))
     assert len(batch) == 1 and reads["train.spacy"] == 1
