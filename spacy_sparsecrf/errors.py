@@ -148,7 +148,8 @@ class Errors(metaclass=_Coded):
     )
     SC147 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads bits of "
-        'the word classes {name!r}, numbers without bits. Write cluster("{name}").'
+        'the word classes {name!r}, numbers without bits. Write cluster("{name}"), or '
+        "@classes({name}) for the whole set."
     )
     SC148 = "The file `clusters` of a component is damaged: {reason}. Restore it, or retrain."
     SC150 = "[components.NAME.features] boundaries = {value!r}: set an integer from 0."

@@ -119,6 +119,9 @@ _ENTITY_CLASSES: tuple[str, ...] = (
     "u:{10}[-1]|{10}[0]|{10}[1]",
 )
 
+# Numbered classes have no bits.
+_NUMBERED_CLASSES = tuple(template for template in _ENTITY_CLASSES if "{}" in template)
+
 _MARKS: tuple[str, ...] = (
     *(f"u:{{}}[{i}]" for i in (-1, 0, 1)),
     *("u:{}[-1]|{}[0]", "u:{}[0]|{}[1]", "u:{}[0]|short_shape[0]", "u:lower[-1]|{}[0]"),
@@ -134,12 +137,19 @@ TEMPLATE_SETS: dict[str, tuple[str, ...]] = {
     "word_labels": _WORD_LABELS,
     "tag_clusters": _TAG_CLASSES,
     "clusters": _ENTITY_CLASSES,
+    "classes": _NUMBERED_CLASSES,
     "phrases": _MARKS,
     "spans": _MARKS,
 }
 """The templates of each set. Slots such as {4} are replaced by the named attribute of the set."""
 
-_READ = {"tag_clusters": "cluster", "clusters": "cluster", "phrases": "phrase", "spans": "span"}
+_READ = {
+    "tag_clusters": "cluster",
+    "clusters": "cluster",
+    "classes": "cluster",
+    "phrases": "phrase",
+    "spans": "span",
+}
 """The named attribute that a set reads."""
 
 _SET = re.compile(r"@(\w+)(?:\((\w+)\))?")

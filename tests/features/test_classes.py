@@ -15,6 +15,7 @@ from spacy.util import registry
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.classes import ClassReader, WordClasses, pack, unpack
 from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.templates import parse_templates
 
 from ..toy import ENGLISH, blank_with, examples_of, make_sentences, pickled, train
 from .feature_cases import check_saved
@@ -122,6 +123,21 @@ def test_templates_that_are_not_valid(tmp_path):
         hashes(["a"], "cluster(b)[0]", brown(tmp_path))
     with pytest.raises(SparseCRFError, match=r"\[SC147\] Template 1 .*numbers without"):
         hashes(["a"], "cluster(brown,2)[0]", brown(tmp_path, NUMBERS, format="word2vec"))
+
+
+def test_sets_of_numbered_classes_read_no_bits(tmp_path):
+    path = tmp_path / "numbers"
+    path.write_text(NUMBERS, encoding="utf8")
+    clusters = {key: {"path": str(path), "format": "word2vec"} for key in "ab"}
+    both = ["@classes(a)", "@classes(b)"]
+    found = {*map(str, parse_templates(both))}
+    for name in "ab":
+        window = {f'u:cluster("{name}")[{i}]' for i in (-2, -1, 0, 1, 2)}
+        assert {*window, f'u:short_shape[0]|cluster("{name}")[1]'} < found
+    doc = Doc(ENGLISH, words=["la", "Madrid"])
+    assert Featurizer(both, clusters=clusters)([doc]).hashes.shape == (2, len(found))
+    with pytest.raises(SparseCRFError, match=r"\[SC147\].*'@clusters\(a\)'.*@classes\(a\)"):
+        Featurizer(["@clusters(a)"], clusters=clusters)([doc])
 
 
 SENTENCES = make_sentences(30, seed=1)
