@@ -93,6 +93,8 @@ _WORD_LABELS = (
     "u:word_labels[-1]|word_labels[0]|word_labels[1]",
 )
 
+_DOCUMENT = ("u:doc_lower[0]", "u:doc_title[0]", "u:doc_run[0]")
+
 # "{4}" is the first 4 bits of the word class, "{}" all of them.
 _CLASS_WINDOW = tuple(f"u:{{{n}}}[{i}]" for n in (4, 6, 10, "") for i in (-2, -1, 0, 1, 2))
 
@@ -135,6 +137,7 @@ TEMPLATE_SETS: dict[str, tuple[str, ...]] = {
     "chunks": CHUNK_TEMPLATES,
     "stacking": _STACKING_TEMPLATES,
     "word_labels": _WORD_LABELS,
+    "document": _DOCUMENT,
     "tag_clusters": _TAG_CLASSES,
     "clusters": _ENTITY_CLASSES,
     "classes": _NUMBERED_CLASSES,

@@ -18,7 +18,7 @@ from ..corpus.readings import Readings, kept_of
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.names import ALWAYS
 from ..registry import crf_features
-from . import tokens
+from . import document, tokens
 from .attributes import CLUSTER, OF_WORDS, PHRASE, VECTOR, WORD, WORD_LABELS, seen
 from .class_sources import check_sources, read_classes
 from .classes import ClassReader, WordClasses
@@ -176,6 +176,8 @@ class PlanFeaturizer:
             own = slice(None) if kept is None else kept
             read = (reader(docs)[own] for reader in self._token_readers)
             values = np.concatenate([values, *read], axis=1)
+            if plan.document:
+                document.fill(values, plan, division)
         reals = NO_VALUES
         if plan.values:
             reals = tokens.read_values(plan.values, docs, (offsets, kept), plan.vector_width)

@@ -20,8 +20,19 @@ from ..corpus.readings import Hashes, Longs, Readings, hash_values
 from ..kernels.layout import Tokens
 from ..model.names import ALWAYS, Outside, read_feature, write_name, write_value
 from ..model.names import Value as NamedValue
-from .attributes import EXTENSION, NUMBERS, PHRASE, STACKED, VECTOR, WORD_LABELS, Ngrams, Value
+from .attributes import (
+    DOCUMENT,
+    EXTENSION,
+    NUMBERS,
+    PHRASE,
+    STACKED,
+    VECTOR,
+    WORD_LABELS,
+    Ngrams,
+    Value,
+)
 from .classes import ClassReader
+from .document import MARKS
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .parsing import Read
 from .plan import seed_of, width_of
@@ -90,6 +101,11 @@ class TokenValues:
         if read.name in (VECTOR, PHRASE, *STACKED):
             return
         known = self._known.setdefault(read, {0: ""})
+        if read.name in DOCUMENT:
+            strings: Any = docs[0].vocab.strings
+            unknown = {*numbers.tolist()} - known.keys()
+            known.update((n, n if n == 1 else MARKS.get(n) or strings[n]) for n in unknown)
+            return
         if read.name == EXTENSION:
             # Read each distinct value only once more, because getters may be slow.
             distinct, first = np.unique(numbers, return_index=True)

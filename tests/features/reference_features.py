@@ -3,7 +3,8 @@
 import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import chain, groupby, product
 
 from spacy.strings import get_string_id
@@ -98,6 +99,8 @@ def read_all(token: Token, name: str, argument: str) -> list[Value]:
 
 def read(token: Token, name: str, argument: str) -> Value:
     """Return the value of an attribute of a token, from spaCy's Token if it has the attribute."""
+    if name.startswith("doc_"):
+        return elsewhere(token, name)
     text = seen(token.text)
     lexeme = token.vocab[text]
     if name in ("prefix", "suffix"):
@@ -139,6 +142,45 @@ def read(token: Token, name: str, argument: str) -> Value:
     if name == "morph":
         return str(token.morph) or ("_" if token.has_morph() else "")
     return str(text if name == "orth" else getattr(token, f"{name}_"))
+
+
+def elsewhere(token: Token, name: str) -> Value:
+    """Return the value of an attribute of the word's other occurrences in the Doc."""
+    words = [*filter(is_word, token.doc)]
+    at = [word.i for word in words].index(token.i)
+    before = ["."] + [word.text for word in words[:-1]]
+    begins = [
+        x in tuple(".!?…") or breaks_before(w) > 1 for x, w in zip(before, words, strict=True)
+    ]
+    others = [i for i, w in enumerate(words) if w.lower_ == token.lower_ and i != at]
+    if sum(begins) < 2 or not others:
+        return 0
+    capital = [word.text != word.lower_ for word in words] + [False]
+    goes_on = [
+        c and not b and x not in tuple(":¿¡-–—•*'\"“«")
+        for c, b, x in zip(capital, begins, before, strict=False)
+    ] + [False]
+    if name == "doc_lower":
+        return int(capital[at] and not all(capital[i] for i in others))
+    if name == "doc_title":
+        return int(any(goes_on[i] for i in others))
+    neighbours = ["", *(word.lower_ for word in words), ""]
+    side = {"doc_left": 0, "doc_right": 2}
+    if name in side:
+        return most_frequent(neighbours[i + side[name]] for i in others)
+    if not capital[at]:
+        return 0
+    signs = {(False, False): "U", (True, False): "L", (False, True): "B", (True, True): "I"}
+    runs = [(goes_on[i] and capital[i - 1], goes_on[i + 1] and capital[i]) for i in others]
+    return most_frequent(
+        signs[own] if capital[i] else "" for own, i in zip(runs, others, strict=True)
+    )
+
+
+def most_frequent(values: Iterable[str]) -> str:
+    """Return the most frequent text, of several the one with the lowest id."""
+    counts = Counter(values)
+    return min(counts, key=lambda value: (-counts[value], get_string_id(value)))
 
 
 def hash_sequence(tokens: Sequence[Token], template: str) -> list[list[int]]:
