@@ -467,6 +467,7 @@ class Errors(metaclass=_Coded):
         "{source} of component '{name}' was trained with scheme = {trained!r}, not "
         "[components.{name}.target] scheme = {given!r}. Set scheme to {trained!r}."
     )
+    SC419 = "{where}: {name!r} is not a label or type of the model. {nearest}Choose from: {known}."
     SC420 = '[components.NAME.target] types = {value!r}: set a list such as ["PER"], or [] for all.'
     SC430 = "'{name}' needs a Doc for probabilities, but got {found}. Give one, such as nlp(text)."
 
@@ -820,6 +821,14 @@ class Warnings(metaclass=_Coded):
     SCW402 = (
         "The annotation of {n} tokens is not a label of the component, and is ignored. Correct it, "
         "or set [components.NAME] overwrite = true."
+    )
+    SCW403 = (
+        "A sequence of {n} tokens repeats {name!r}, a name of `once`: its annotation or the valid "
+        "transitions leave no other labels. Correct the annotation, or remove the name."
+    )
+    SCW404 = (
+        "A sequence of {n} tokens repeats {name!r}, a name of `once`: it has too many labels to "
+        "track more than {most} names. Remove names from `once`, or cut the text."
     )
     SCW601 = "File `names` of a component cannot be read ({reason}). Copy it again to see names."
     SCW640 = "{data} is the training data of {model}. Calibrate on held-out data."

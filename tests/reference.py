@@ -6,7 +6,7 @@ Weights are dense: `mu` [O, Y] and `lam` [O, P, Y], with P = Y + 1 if there is a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,8 @@ from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.decoding.plain import PlainChain
 from spacy_sparsecrf.penalty import ElasticNet
+
+Path = tuple[int, ...]
 
 
 def random_observations(
@@ -392,3 +394,37 @@ def tree_sum(values: dict[int, float], first: int, last: int) -> float | None:
     if left is None or right is None:
         return left if right is None else right
     return left + right
+
+
+def n_repetitions(
+    path: Sequence[int], labels: Sequence[str], once: Sequence[str], only_types: bool = False
+) -> int:
+    """Count the runs of names in a path after the first of each; a type's run is one span."""
+    texts, begun = [labels[y] for y in path], []
+    for before, text in itertools.pairwise(["", *texts]):
+        letter, _, kind = text.partition("-")
+        is_inside = letter in ("I", "L", "E") and before in (f"B-{kind}", f"I-{kind}")
+        for name in once:
+            is_type = only_types or name not in labels
+            if is_type and letter in (*"BILUES",) and kind == name and not is_inside:
+                begun.append(name)
+            if not is_type and text == name != before:
+                begun.append(name)
+    return len(begun) - len({*begun})
+
+
+def obeying(
+    scores: Mapping[Path, float],
+    once: Callable[[Path], int],
+    invalid: Callable[[Path], int] = lambda path: 0,
+) -> dict[Path, float]:
+    """Return the valid paths that repeat no name, the best first.
+
+    scores: of paths; once, invalid: numbers of repetitions and of invalid transitions. If no path
+    is valid, or none repeats nothing: the paths with the fewest.
+    """
+    if any(not invalid(path) for path in scores):
+        scores = {path: score for path, score in scores.items() if not invalid(path)}
+    costs = {path: (once(path), invalid(path)) for path in scores}
+    kept = [path for path in scores if costs[path] == min(costs.values())]
+    return {path: scores[path] for path in sorted(kept, key=scores.__getitem__, reverse=True)}

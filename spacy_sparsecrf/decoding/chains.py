@@ -5,13 +5,14 @@ represented as chains too, see `Decoder`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..corpus.numbering import Floats, Ints, Longs, Mask
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..kernels.layout import Scored, Search
+from ..kernels.layout import Scored, Search, search_all
+from .plain import REPEATED
 from .transitions import Transitions, checked_mask
 
 # A path is less probable by a factor of at least e^40 than a path with fewer invalid transitions.
@@ -130,6 +131,23 @@ def constrain(chains: Chains, permitted: Mask | None) -> None:
         chains.close(penalty)
     if permitted is not None:
         chains.scores[:, : chains.n_labels][~permitted] = -np.inf
+
+
+def with_subsets(chains: Chains, bits: Longs, m: int) -> Chains:
+    """Return one sequence whose labels are states, with numbers m label + subset.
+
+    bits: [Y + 1, Y], m: see `PlainChain.relaxed`.
+    """
+    n, after = chains.n_labels, np.arange(m)
+    subset, new = after[:, None, None], bits[:, None, :, None]
+    costs = np.where(subset | new == after, np.where(subset & new, REPEATED, 0.0), np.inf)
+    # The first of the last rows is that of the first token.
+    ready = chains.pairs.ready[:, :, None, :n, None]
+    pairs = (ready - costs).reshape(len(ready), -1, n * m)
+    own = PairScores(pairs, pairs, np.full((len(pairs), n * m), np.inf))
+    search = search_all(n * m, chains.search.favourite * m)
+    others = chains.context, own, replace(chains.transitions, search=search)
+    return Chains(chains.offsets, n * m, chains.scores[:, :n].repeat(m, axis=1), *others)
 
 
 def checked_permitted(permitted: Mask, n_tokens: int, n_labels: int) -> Mask:

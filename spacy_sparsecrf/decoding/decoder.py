@@ -84,6 +84,8 @@ class Decoder:
         # Imports numba.
         from .rows import ModelRows, ValueScores
 
+        # The texts of the values that `completed` may add, by string id.
+        self.texts: Mapping[int, str] = {}
         self._kind = model.kind
         # Without weights, neither clusters, marginals nor a preference tell labels apart.
         self._is_empty = not model.n_active
@@ -105,11 +107,6 @@ class Decoder:
         if weight and not self._is_empty:
             self._bias = np.zeros(self.padded)
             self._bias[label] = weight / temperature
-
-    @property
-    def texts(self) -> Mapping[int, str]:
-        """The texts of the values that `completed` may add, by string id."""
-        return {}
 
     def completed(self, parts: Sequence[SourceT]) -> Sequence[SourceT]:
         """Add the values that come from this decoder, here none, to the readings of Docs."""

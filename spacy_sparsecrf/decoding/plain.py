@@ -8,8 +8,12 @@ import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from operator import add
+from typing import Any
 
 Rows = Sequence[Sequence[float]]
+Bits = Sequence[Sequence[int]]
+
+REPEATED = 1e9  # cost of a repetition, far above differences between scores of paths
 
 
 class PlainChain:
@@ -20,6 +24,8 @@ class PlainChain:
 
     def __init__(self, scores: Rows, pairs: Sequence[Rows]) -> None:
         self._scores, self._pairs = scores, pairs
+
+    n_contexts = 1  # matrices of pairs that a search of states needs
 
     def __len__(self) -> int:
         return len(self._scores)
@@ -43,6 +49,29 @@ class PlainChain:
         for labels in reversed(before):
             found.append(labels[found[-1]])
         return found[::-1]
+
+    def relaxed(self, bits: Bits, m: int) -> list[list[int]]:
+        """Find the most probable labels given that none of K names is repeated, if possible.
+
+        A state of this search is a label and the subset of names begun. A repetition costs
+        `REPEATED`. The lowest label wins a tie, then the lowest subset.
+        bits: [Y + 1][Y], names that a step begins, as bit sets; m: 2^K. RETURNS: one path.
+        """
+        best: dict[tuple[int, int], Any] = {(-1, 0): (0.0, None)}
+        for scores, pairs in zip(self._scores, self._pairs, strict=True):
+            found: dict[tuple[int, int], Any] = {}
+            for before, subset in sorted(best):
+                total, path = best[before, subset]
+                for y, new in enumerate(bits[before]):
+                    value = total + (pairs[before][y] - REPEATED * bool(subset & new))
+                    if value > found.get((y, subset | new), (-math.inf,))[0]:
+                        found[y, subset | new] = value, (path, y)
+            best = {state: (scores[state[0]] + x, path) for state, (x, path) in found.items()}
+        path, labels = best[max(sorted(best), key=lambda state: best[state][0])][1], list[int]()
+        while path:
+            path, y = path
+            labels.append(y)
+        return [labels[::-1]]
 
     def marginals(self) -> list[list[float]]:
         """Compute p(y_t = y | x): [T][Y]."""

@@ -15,7 +15,8 @@ from ..kernels.layout import Scored
 from ..kernels.log_space import Backward, Forward, Runs
 from ..kernels.numba_support import Bound
 from ..kernels.viterbi import find_paths, viterbi
-from .chains import Chains, PairScores, SpanEvents
+from .chains import Chains, PairScores, SpanEvents, with_subsets
+from .plain import REPEATED, Bits
 
 # The arrays of chains have the same types in each call.
 _forward, _both = Bound(log_space.run_forward), Bound(log_space.run_both)
@@ -48,7 +49,7 @@ class Posterior:
     """The distribution of the label sequences of chains; all answers share one recursion."""
 
     def __init__(self, chains: Chains) -> None:
-        self._chains = chains
+        self._chains, self.n_contexts = chains, len(chains.pairs.ready)
 
     def __len__(self) -> int:
         return len(self._chains.scores)
@@ -62,6 +63,15 @@ class Posterior:
         chains, labels = self._chains, np.empty(len(self), np.int32)
         best_labels(chains, chains.scores.copy(), labels)
         found: list[int] = labels.tolist()
+        return found
+
+    def relaxed(self, bits: Bits, m: int, n: int = 1) -> list[list[int]]:
+        """Find the n best paths of one sequence; see `PlainChain.relaxed`."""
+        states = with_subsets(self._chains, np.array(bits), m)
+        if n == 1:
+            return [[state // m for state in Posterior(states).labels()]]
+        [(paths, totals)] = best_paths(states, n, np.zeros(1))
+        found: list[list[int]] = (paths[totals > totals[0] - REPEATED / 2] // m).tolist()
         return found
 
     def marginals(self) -> Floats:
@@ -93,25 +103,35 @@ def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
     found: [N, Y], of `marginals`; labels: [N], out. In soft sequences, a path with fewer invalid
     transitions always wins.
     """
+    chosen, transitions = posterior_chains(chains, found), chains.transitions
+    if transitions.masked or transitions.search.favourite:
+        best_labels(chosen, chosen.scores, labels)
+    else:
+        labels[:] = chosen.scores.argmax(axis=1)
+
+
+def posterior_chains(chains: Chains, found: Floats) -> Chains:
+    """Return chains whose scores are the marginals [N, Y]; see `posterior_labels`."""
     n, transitions = chains.n_labels, chains.transitions
     possible = chains.scores[:, :n] > -np.inf
     scores = np.full_like(chains.scores, -np.inf)
     scores[:, :n] = np.where(possible, found, -np.inf)
-    if not (transitions.masked or transitions.search.favourite):
-        labels[:] = scores.argmax(axis=1)
-        return
     penalty = len(scores) + 1.0
     pairs = np.stack([transitions.mask(np.inf), transitions.mask(penalty)])
     slack, context = np.full((2, scores.shape[1]), np.inf), chains.soft_tokens().astype(np.int32)
     own = PairScores(pairs, pairs, slack)
     chosen = replace(chains, scores=scores, context=context, pairs=own)
     chosen.close(penalty)
-    best_labels(chosen, scores, labels)
+    return chosen
 
 
 def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
     """Find the n best paths, and their log-probabilities, of each sequence; see `Decoder.nbest`."""
-    log_z = run(chains).log_z
+    return best_paths(chains, n, run(chains).log_z)
+
+
+def best_paths(chains: Chains, n: int, log_z: Floats) -> list[tuple[Ints, Floats]]:
+    """Find the n best paths of each sequence, and their scores less log_z, at most 0."""
     found = []
     for s, log_sum in enumerate(log_z):
         begin, end = int(chains.offsets[s]), int(chains.offsets[s + 1])

@@ -92,6 +92,7 @@ def _check(pipe: SparseCRFPipe, program: str) -> None:
         "clusters of labels": model.bounds,
         'model = "memm", or with it invalid transitions': model.kind == "memm" and not is_plain,
         'method = "posterior"': own.method == "posterior",
+        "a setting `once`": own.once,
         "a threshold": pipe.settings.threshold or own.thresholds,
         "real-valued features": program != CRFSUITE and plan and plan.values,
         "features of label pairs and observations": program == CRFSUITE and has_pairs,

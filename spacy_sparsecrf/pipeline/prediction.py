@@ -207,10 +207,16 @@ def make_decoder(setup: Setup, model: "CRFModel") -> "Decoder":
     own, valid = setup.settings.decoding, setup.valid_transitions(model.labels)
     options = model, valid, own.temperature, own.preference(model.labels)
     if model.first is None:
-        return Decoder(*options)
-    from .stack import StackedDecoder
+        decoder = Decoder(*options)
+    else:
+        from .stack import StackedDecoder
 
-    return StackedDecoder(setup, *options)
+        decoder = StackedDecoder(setup, *options)
+    if not own.once:
+        return decoder
+    from ..decoding.once_decoder import OnceDecoder
+
+    return OnceDecoder(decoder, setup.once(model.labels))
 
 
 def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:

@@ -53,6 +53,7 @@ from typing_extensions import Self
 from .. import compatible
 from ..corpus.encoded import Observations
 from ..corpus.schedule import ADMIT, REQUIRE, Admit, Require
+from ..decoding.once import Once
 from ..decoding.transitions import valid_transitions
 from ..errors import Errors, SparseCRFError
 from ..features.attributes import DOC_ENTITY
@@ -182,6 +183,7 @@ class DecodingSettings(SettingsBlock):
     outside_weight: added to the score of the outside label to choose labels; probabilities do not
         use it. Values below 0 give more entities or spans (Minkov et al. 2006).
     thresholds: by type of entities or spans, in place of the component's threshold.
+    once: labels, or types of entities or spans, that form at most one run in a sequence.
     """
 
     method: Literal["viterbi", "posterior"] = Field(
@@ -200,6 +202,7 @@ class DecodingSettings(SettingsBlock):
         default={},
         description="a section of types with probabilities, from 0 to 1, or a list of pairs",
     )
+    once: tuple[str, ...] = Field(default=(), description='a list of names, such as ["LOC"]')
 
     def preference(self, labels: Sequence[str]) -> tuple[int, float] | None:
         """Return the outside label, if any, and its weight; see `decoding.decoder.Decoder`."""
@@ -397,11 +400,16 @@ class Setup(NamedTuple):
             facts["shards"] = f"[initialize.components.{self.name}] shards"
         compatible.check(facts | self.facts, self.name, self.solver)
 
+    def once(self, labels: Sequence[str]) -> Once:
+        """Return the constraint of `once`. RAISES: SparseCRFError for an unknown name."""
+        names, where = self.settings.decoding.once, f"[components.{self.name}.decoding] once"
+        return Once(labels, names, isinstance(self.target, SpanTarget), where)
+
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
         """Combine the target's scheme with the settings; see `valid_transitions`.
 
-        RAISES: SparseCRFError for unknown labels, also in `thresholds`, if no sequence of some
-            length is valid, and for more labels than fit in memory.
+        RAISES: SparseCRFError for unknown names, also in `thresholds` and `once`, if no sequence
+            of some length is valid, and for more labels than fit in memory.
         """
         from ..loss.size import check_labels_fit  # imports numba
 
@@ -412,6 +420,8 @@ class Setup(NamedTuple):
             if unknown := ", ".join(repr(name) for name in own.thresholds if name not in names):
                 values = {"unknown": unknown, "known": ", ".join(names)}
                 raise SparseCRFError(Errors.SC417.format(name=self.name, **values))
+        if own.once:
+            self.once(labels)
         if legal is None and not own.forbidden and not own.allowed:
             return None
         return valid_transitions(labels, own.forbidden, own.allowed, legal)

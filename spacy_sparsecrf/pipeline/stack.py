@@ -42,11 +42,7 @@ class StackedDecoder(Decoder):
         assert model.first is not None
         super().__init__(model, valid, *options)
         self._setup, self._labels, self._first = setup, model.labels, Decoder(model.first, valid)
-
-    @property
-    def texts(self) -> dict[int, str]:
-        """See `Decoder`: all possible predictions."""
-        return texts_of_predictions(self._setup, self._labels)
+        self.texts = texts_of_predictions(setup, model.labels)
 
     def completed(self, parts: Sequence[Any]) -> list[Any]:
         """Add the predictions of the first-stage model to readings; see `Decoder`."""

@@ -393,6 +393,7 @@ def test_exported_models_can_be_imported(program, own_extensions, tmp_path):
         ({"templates": ["u:"], "learning": {"store_feature_names": False}}, "Wapiti", "names"),
         ({**ENTITIES, "threshold": 0.5}, "CRFsuite", "a threshold"),
         ({**ENTITIES, "decoding": {"thresholds": {"ACT": 0.5}}}, "CRF++", "a threshold"),
+        ({"templates": ["u:"], "decoding": {"once": ["NN"]}}, "CRFsuite", "a setting `once`"),
         ({"templates": ["u:"], "decoding": {"method": "posterior"}}, "Wapiti", "posterior"),
         ({"templates": ["u:"], "model": "maxent", "learning": {"clusters": 2}}, "CRF++", "clust"),
         ({"templates": ["u:"], "l1": 1e9}, "CRFsuite", "no weights"),

@@ -1,5 +1,6 @@
 """The interface of python-crfsuite: a trainer, a tagger, and two roads with the same labels."""
 
+import itertools
 import pickle
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from spacy_sparsecrf.interop.sequences.prediction import PlainRoad
 from spacy_sparsecrf.pycrfsuite import ItemSequence, Tagger, Trainer
 from spacy_sparsecrf.sklearn import CRF
 
+from ..reference import n_repetitions
 from .sklearn.cases import make_xy
 
 X, Y = make_xy()
@@ -39,12 +41,12 @@ def path(tmp_path_factory) -> Path:
     return found
 
 
-def opened(model: bytes, plain: bool, left: int = 1 << 60) -> Tagger:
+def opened(model: bytes, plain: bool, left: int = 1 << 60, once: Any = ()) -> Tagger:
     """Open a model, plainly: as in a process without loaded kernels. left: see `PlainRoad`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prediction, "sys", SimpleNamespace(modules={} if plain else {"numba": None}))
         PlainRoad.left = left
-        found = Tagger()
+        found = Tagger(once)
         found.open_inmemory(model)
     return found
 
@@ -70,14 +72,17 @@ assert tagger.tag(x) == labels and "numba" in sys.modules
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def model_of(draw: np.random.Generator, n_labels: int, n_names: int) -> bytes:
+def model_of(
+    draw: np.random.Generator, n_labels: int, n_names: int, labels: list[str] | None = None
+) -> bytes:
     """Return a random model whose weights are few numbers, so that many paths have equal scores."""
     weights, names = [-1.0, -0.25, 0.5, 1.0], [f"a{k}" for k in range(n_names)]
     states = [(k, -1, y) for k in range(n_names) for y in range(n_labels) if draw.random() < 0.6]
     pairs = [(n_names, i, y) for i in range(n_labels) for y in range(n_labels)]
     ids = np.array(states + pairs).T
     values = draw.choice(weights, ids.shape[1]) * draw.choice([1.0, 0.1], ids.shape[1])
-    return write_crfsuite([f"L{y}" for y in range(n_labels)], names, ExternalWeights(*ids, values))
+    labels = labels or [f"L{y}" for y in range(n_labels)]
+    return write_crfsuite(labels, names, ExternalWeights(*ids, values))
 
 
 def sequences_of(draw: np.random.Generator, n: int) -> list[list[dict[str, Any]]]:
@@ -110,6 +115,63 @@ def test_both_roads_label_the_same_also_if_paths_tie(n_labels):
             pair = [*plain.predictor.marginals([x])], [*compiled.predictor.marginals([x])]
             for ours, theirs in zip(*pair, strict=True):
                 assert [*ours] == [pytest.approx(row) for row in theirs]
+
+
+@pytest.mark.parametrize(
+    ("labels", "once"),
+    [
+        ([f"L{y}" for y in range(5)], ["L1", "L4"]),
+        (["O", "B-X", "I-X", "B-Y", "I-Y"], ["X", "Y"]),
+        (["B-X"], ["X"]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*SCW403")
+def test_both_roads_label_the_same_if_names_occur_once(labels, once):
+    draw, n_changed = np.random.default_rng(5), 0
+    for _ in range(N_MODELS):
+        model, new = model_of(draw, len(labels), 6, labels), sequences_of(draw, 100)
+        plain, compiled = (opened(model, is_plain, once=once) for is_plain in (True, False))
+        free = [*opened(model, False).predictor.labels(new)]
+        found = [*map(plain.tag, new)]
+        assert found == [*map(compiled.tag, new)] == [*plain.predictor.labels(new)]
+        assert found == [*compiled.predictor.labels(new)]
+        for x, own, other in zip(new, found, free, strict=True):
+            if not n_repetitions([*map(labels.index, other)], labels, once):
+                assert own == other
+            elif len(labels) > 1:
+                n_changed += 1
+                assert not n_repetitions([*map(labels.index, own)], labels, once)
+                compiled.set(x)
+                plain.set(x)
+                p = compiled.probability(own)
+                assert p == pytest.approx(plain.probability(own))
+                assert p <= compiled.probability(other)
+    assert n_changed or len(labels) == 1
+
+
+def test_an_estimator_and_a_tagger_give_a_label_once(path):
+    free, label = CRF(model_filename=str(path)), "NN"
+    crf, tagger = CRF(model_filename=str(path), once=[label]), Tagger([label]).open(path)
+
+    def runs(labels: list[str]) -> int:
+        return sum(b == label != a for a, b in itertools.pairwise(["", *labels]))
+
+    assert max(map(runs, free.predict(X))) > 1
+    for copied in crf, pickle.loads(pickle.dumps(crf)), free.set_params(once=(label,)):  # noqa: S301
+        found = [*copied.predict(X)]
+        assert max(map(runs, found)) == 1
+        assert found == [*map(tagger.tag, X)] == [*map(copied.predict_single, X)]
+    assert [*map(pickle.loads(pickle.dumps(tagger)).tag, X)] == found  # noqa: S301
+    with tagger:
+        tagger.close()
+    assert tagger.open(path).tag(X[0]) == found[0]
+    assert max(map(runs, free.set_params(once=None).predict(X))) > 1
+    fitted = CRF(c1=0.1, max_iterations=9, once=label).fit(X, Y)
+    assert max(map(runs, fitted.predict(X))) == 1
+    message = r"SC419\] once: 'NB' is .*Did you mean VB\? Choose from: DT, IN, JJ, NN, VB\."
+    for wrong in (Tagger(["NB"]).open, CRF(once=["NB"]).fit):
+        with pytest.raises(SparseCRFError, match=message):
+            wrong(*((path,) if wrong.__name__ == "open" else (X, Y)))
 
 
 def test_the_kernels_are_loaded_when_the_plain_road_has_cost_enough(path):

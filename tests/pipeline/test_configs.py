@@ -140,6 +140,7 @@ SETTINGS = {
     **{"decoding.method": "posterior", "decoding.forbidden": '[["", "I-X"]]'},
     **{"decoding.allowed": '[["A", "B"]]', "decoding.scores": "true", "decoding.temperature": "2"},
     **{"decoding.outside_weight": "-0.5", "decoding.thresholds": '{"X": 0.25}'},
+    **{"decoding.once": '["X"]'},
     **{"learning.min_freq": "2", "learning.observed_only": "true", "learning.prior": "somewhere"},
     **{"learning.label_weights": '{"B-X": 2.5}', "learning.doc_weight": "weight"},
     **{"learning.negative_rate": "0.5", "learning.negative_seed": "4"},

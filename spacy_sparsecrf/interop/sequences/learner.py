@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 import tqdm
 from numpy.typing import ArrayLike
 
+from ...decoding.once import Once
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...registry import crf_solvers
 from .encoding import Encoded, read_corpus
@@ -98,6 +99,7 @@ class Learner:
     start_label: bool = False
     n_threads: int = 0
     dtype: str = "float32"
+    once: Iterable[str] | None = ()
 
     def learn(
         self,
@@ -117,6 +119,7 @@ class Learner:
         tokens, labels = read_pairs(*held_out, "_dev")
         own = self.bigrams, self.start_label, self.min_freq or 1
         encoded = read_corpus(X, y, sample_weight, *own)
+        Once(encoded.labels, self.once)
         start = solver.warm_start
         if limit is not None and self.c1:
             start = replace(start, epochs=min(start.epochs, limit // 2))
@@ -126,7 +129,7 @@ class Learner:
         for n in _iterate(training, solver, limit, start.epochs if self.c1 else 0):
             self.n_iter_, report, share = n, training.report, None
             if called and tokens:
-                found = Predictor(_weights(training, encoded)).labels(tokens)
+                found = Predictor(_weights(training, encoded), self.once).labels(tokens)
                 share = accuracy(found, labels, [1.0] * len(labels))
             values = report.objective, report.n_active, time.perf_counter() - begin, share
             for each in called:

@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ...decoding.once import Once
 from ...decoding.plain import PlainChain
 from ..crfsuite_file import CrfsuiteModel
 from .attributes import Numbered, Vocabulary, check_length, read_numbers
@@ -30,15 +31,16 @@ Weights: TypeAlias = "CrfsuiteModel | TrainedWeights"
 
 
 class Predictor:
-    """Labels sequences. names, numbers: of the labels."""
+    """Labels sequences. names, numbers: of the labels; once: names for `Once`."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Weights, once: Any = ()) -> None:
         self.weights, self._vocabulary = weights, Vocabulary(weights.find)
         self.names = weights.labels
         self.numbers = {label: number for number, label in enumerate(self.names)}
+        self._once = Once(self.names, once) if once else None
         self._plain: PlainRoad | None = None
         if isinstance(weights, CrfsuiteModel) and "numba" not in sys.modules:
-            self._plain = PlainRoad(weights)
+            self._plain = PlainRoad(weights, self._once)
 
     def chain(self, xseq: Iterable[Any]) -> "PlainChain | Posterior":
         """Read a sequence. RETURNS: the distribution of its labels."""
@@ -47,7 +49,12 @@ class Predictor:
 
     def label(self, xseq: Iterable[Any]) -> list[str]:
         """Return the most probable labels of a sequence."""
-        return [self.names[y] for y in self.chain(xseq).labels()]
+        return self.best(self.chain(xseq))
+
+    def best(self, chain: "PlainChain | Posterior") -> list[str]:
+        """Return the most probable labels of a sequence that was read."""
+        ids = chain.labels() if self._once is None else self._once.best(chain)
+        return [self.names[y] for y in ids]
 
     def labels(self, X: Iterable[Any]) -> Iterator[list[str]]:
         """Yield the most probable labels of each sequence."""
@@ -97,7 +104,7 @@ class Predictor:
     def _compiled(self) -> "CompiledRoad":
         from .scoring import CompiledRoad  # imports numba
 
-        return CompiledRoad(self.trained)
+        return CompiledRoad(self.trained, self._once)
 
 
 class PlainRoad:
@@ -105,7 +112,8 @@ class PlainRoad:
 
     left = _MOST_STEPS  # of all models of the process
 
-    def __init__(self, weights: CrfsuiteModel) -> None:
+    def __init__(self, weights: CrfsuiteModel, once: Once | None = None) -> None:
+        self._best = PlainChain.labels if once is None else once.best
         self._states, self._pairs = lru_cache(None)(weights.states), weights.pairs()
 
     def is_over(self, read: Numbered) -> bool:
@@ -120,7 +128,7 @@ class PlainRoad:
 
     def labels(self, read: Numbered) -> Iterator[list[int]]:
         """Yield the most probable labels of each sequence."""
-        return (each.labels() for each in self._chains(read))
+        return map(self._best, self._chains(read))
 
     def marginals(self, read: Numbered) -> Iterator[list[list[float]]]:
         """Yield p(y_t = y | x) of each sequence: [T][Y]."""

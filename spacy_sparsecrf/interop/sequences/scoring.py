@@ -8,6 +8,8 @@ import numpy as np
 
 from ...corpus.numbering import Array, Hashes, Longs, Singles
 from ...decoding.decoder import Decoder, ScoredTokens
+from ...decoding.once import Once
+from ...decoding.once_decoder import OnceDecoder
 from ...decoding.probabilities import Posterior
 from ...kernels.layout import Csr
 from ...kernels.numba_support import Bound
@@ -24,9 +26,10 @@ _PAIRS = np.array([ALWAYS], np.uint64)
 class CompiledRoad:
     """Predicts by kernels; see `prediction.PlainRoad`."""
 
-    def __init__(self, weights: TrainedWeights) -> None:
+    def __init__(self, weights: TrainedWeights, once: Once | None = None) -> None:
         self._score = Scorer(weights.model, len(weights.attributes))
-        self._decoder = Decoder(weights.model)
+        decoder = Decoder(weights.model)
+        self._decoder = decoder if once is None else OnceDecoder(decoder, once)
 
     def chain(self, read: Numbered) -> Posterior:
         """Return the distribution of the label sequences of one sequence."""

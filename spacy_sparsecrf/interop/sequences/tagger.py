@@ -42,21 +42,29 @@ class Tagger:
 
     A sequence is a list of tokens, and a token a dict or an iterable of features, see
     `interop.sequences.attributes`. Without a model, methods raise a ClosedError.
+
+    once: labels that `tag` gives to at most one run of tokens each; also types, such as LOC of the
+        labels B-LOC and I-LOC, for at most one span. Probabilities do not depend on it.
     """
 
+    once: Any = ()
     _opened: Predictor | None = None
     _chain: "PlainChain | Posterior | None" = None
     _marginals: Any = None
 
+    def __init__(self, once: Iterable[str] | None = ()) -> None:
+        self.once = once
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the model, without the sequence that was set."""
-        return (Tagger, ()) if self._opened is None else (Tagger.of, (self._opened.weights,))
+        own, opened = (self.once,), self._opened
+        return (Tagger, own) if opened is None else (Tagger.of, (opened.weights, *own))
 
     @classmethod
-    def of(cls, weights: Weights) -> "Tagger":
-        """Return a tagger with trained weights."""
-        found = cls()
-        vars(found)["_opened"] = Predictor(weights)
+    def of(cls, weights: Weights, once: Iterable[str] | None = ()) -> "Tagger":
+        """Return a tagger with trained weights. RAISES: SparseCRFError for an unknown name."""
+        found = cls(once)
+        vars(found)["_opened"] = Predictor(weights, once)
         return found
 
     def __enter__(self) -> "Tagger":
@@ -68,7 +76,7 @@ class Tagger:
     def open(self, name: "str | PathLike[str]") -> "Tagger":
         """Open a model's file. RETURNS: itself, which `with` closes.
 
-        RAISES: OSError, or SparseCRFError for another file.
+        RAISES: OSError, or SparseCRFError for another file or an unknown name of `once`.
         """
         with open(name, "rb") as file:
             return self.open_inmemory(file.read(), name)
@@ -82,12 +90,12 @@ class Tagger:
 
             weights = TrainedWeights.from_bytes(value, name)
         self.close()
-        vars(self).update(vars(Tagger.of(weights)))
+        self._opened = Predictor(weights, self.once)
         return self
 
     def close(self) -> None:
         """Remove the model."""
-        vars(self).clear()
+        self._opened = self._chain = self._marginals = None
 
     @property
     def predictor(self) -> Predictor:
@@ -109,8 +117,7 @@ class Tagger:
         """Return the most probable labels of a sequence; default: the sequence that was set."""
         if xseq is not None:
             self.set(xseq)
-        names = self.predictor.names
-        return [names[y] for y in self._current.labels()]
+        return self.predictor.best(self._current)
 
     def marginal(self, y: str, pos: int) -> float:
         """Compute p(y_pos = y | x) for the sequence that was set.

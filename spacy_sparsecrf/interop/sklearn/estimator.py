@@ -58,6 +58,9 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     start_label: whether the first token of a sequence has a transition from a start label.
     n_threads: of training; 0 = one per core.
     dtype: of stored weights, "float32" or "float64".
+    once: labels that predictions give to at most one run of tokens each; also types, such as LOC of
+        the labels B-LOC and I-LOC, for at most one span. It may change after `fit`; probabilities
+        do not depend on it.
 
     Attributes: n_iter_, objective_, optimality_: iterations, and objective and violation of the
     optimality conditions at the end of training; converged_: whether training has converged. The
@@ -83,7 +86,7 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         """
         held_out = () if X_dev is None else X_dev, () if y_dev is None else y_dev
         weights = self.learn(X, y, held_out, sample_weight, callback)
-        self.model_ = Tagger.of(weights)
+        self.model_ = Tagger.of(weights, self.once)
         if self.model_filename is not None:
             write_file(self.model_filename, weights.to_bytes())
         return self
@@ -139,8 +142,10 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         """The trained model with the methods of `pycrfsuite.Tagger`."""
         path = self.model_filename
         if self.model_ is None and path is not None and Path(path).is_file():
-            self.model_ = Tagger()
+            self.model_ = Tagger(self.once)
             self.model_.open(path)
+        if self.model_ is not None and self.model_.once != self.once:
+            self.model_ = Tagger.of(self.model_.predictor.weights, self.once)
         return self.model_
 
     @property
@@ -211,6 +216,8 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         l1, l2 = self._penalty
         own = {"l1": l1, "l2": l2, **(config or {})}
         own["learning"] = {"dtype": trained.model.dtype, **own.get("learning", {})}
+        if self.once:
+            own["decoding"] = {"once": self.once, **own.get("decoding", {})}
         own["features"] = {"start_label": trained.has_start, **own.get("features", {})}
         return make_pipe(nlp, trained.model, trained.attributes, features or {}, factory, own)
 

@@ -31,7 +31,9 @@ def features(words: list[str], i: int) -> dict[str, Any]:
 X = [[features(words, i) for i in range(len(words))] for words, _ in SENTENCES]
 
 
-@pytest.mark.parametrize("options", [{}, {"bigrams": ["word"], "start_label": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"bigrams": ["word"], "start_label": True}, {"once": ["NN"]}]
+)
 def test_a_component_labels_as_the_estimator(options, tmp_path):
     crf = CRF(c1=0.05, c2=0.005, n_threads=1, **options).fit(X[:40], Y[:40])
     nlp = spacy.blank("xx")

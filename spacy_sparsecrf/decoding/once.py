@@ -1,0 +1,93 @@
+"""Names that form at most one run in a sequence of labels, in the standard library alone.
+
+The steps of a chain depend on one label before, but this constraint on all of them. A chain whose
+states are (label, subset of names begun) expresses it, with Y 2^K states for K names. So only names
+that a best path repeats are tracked: decremental state space relaxation (Boland, Dethridge &
+Dumitrescu 2006; Righini & Salani 2008). The best path of a relaxation is the best of all if it
+repeats no name.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from ..errors import Errors, SparseCRFError, Warnings, warn
+
+MOST_STATES = 2048
+"""Maximum of Y 2^K: a matrix of pairs of states takes 32 MB, in each context."""
+
+
+class Once:
+    """Names of labels or types that form at most one run each in a sequence.
+
+    A run is consecutive tokens with a label. In IOB2, BILUO or BIOES, a name that is no label is a
+    type, and a run is one span, as `targets.scheme.Scheme.decode` finds them: B-X begins another.
+
+    labels: [Y]; names: a list of them, or one; only_types: whether names are types, also if they
+    are labels; where: setting, for messages. RAISES: SparseCRFError for an unknown name.
+    """
+
+    def __init__(
+        self, labels: Sequence[str], names: Any, only_types: bool = False, where: str = "once"
+    ) -> None:
+        chosen = {names} if isinstance(names, str) else {*(names or ())}
+        parts = [label.partition("-") for label in labels]
+        types = [kind if letter in (*"BILUES",) else "" for letter, _, kind in parts]
+        own = set[str]() if only_types else {*labels}
+        known = {*types, *own} - {""}
+        for name in sorted(chosen - known):
+            raise SparseCRFError(_unknown(where, name, sorted(known)))
+        listed = {*types} & chosen - own
+        # A label of a type that is listed belongs to it: a span has one run of the label at most.
+        of = [
+            kind if kind in listed else label if label in chosen & own else ""
+            for label, kind in zip(labels, types, strict=True)
+        ]
+
+        def begun(before: int, y: int) -> str:
+            goes_on = before == y
+            if of[y] in listed:
+                is_open = of[before] == of[y] and labels[before].startswith(("B", "I"))
+                goes_on = is_open and labels[y].startswith(("I", "L", "E"))
+            return "" if goes_on else of[y]
+
+        ids = range(len(labels))
+        # The last row, also with index -1, is of the first token.
+        self._begun = [*([begun(before, y) for y in ids] for before in ids), of]
+
+    def repeats(self, path: Sequence[int]) -> list[str]:
+        """Return the names that a path begins again, once for each time."""
+        begun = [x for before, y in pairwise((-1, *path)) if (x := self._begun[before][y])]
+        return [x for k, x in enumerate(begun) if x in begun[:k]]
+
+    def best(self, chain: Any) -> list[int]:
+        """Return the best labels of a `PlainChain`, or of a `Posterior` of one sequence."""
+        return self.relax(chain, [chain.labels()])[0]
+
+    def relax(self, chain: Any, paths: list[list[int]], **n: int) -> list[list[int]]:
+        """Find the best paths that repeat no name; if there is none, repetitions are fewest.
+
+        chain: see `best`; paths: the best of all; n: their number, of a `Posterior`.
+        """
+        tracked, size = list[str](), len(self._begun[-1])
+        while new := [x for path in paths for x in self.repeats(path) if x not in tracked]:
+            m = 2 << len(tracked)
+            if chain.n_contexts * (size * m) ** 2 > MOST_STATES**2:
+                warn(Warnings.SCW404.format(name=new[0], n=len(paths[0]), most=len(tracked)))
+                break
+            # One at a time: without its repetitions, others may vanish.
+            tracked.append(new[0])
+            places = {name: 1 << k for k, name in enumerate(tracked)}
+            bits = [[places.get(x, 0) for x in row] for row in self._begun]
+            paths = chain.relaxed(bits, m, **n)
+        for name in tracked:
+            if name in self.repeats(paths[0]):
+                warn(Warnings.SCW403.format(name=name, n=len(paths[0])))
+        return paths
+
+
+def _unknown(where: str, name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    near = "".join(f"Did you mean {x}? " for x in get_close_matches(name, known, 1, 0.5))
+    return Errors.SC419.format(where=where, name=name, nearest=near, known=", ".join(known))
