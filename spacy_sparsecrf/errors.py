@@ -467,7 +467,7 @@ class Errors(metaclass=_Coded):
         "{source} of component '{name}' was trained with scheme = {trained!r}, not "
         "[components.{name}.target] scheme = {given!r}. Set scheme to {trained!r}."
     )
-    SC419 = "{where}: {name!r} is not a label or type of the model. {nearest}Choose from: {known}."
+    SC419 = "{where}: {name!r} is not a label or type of the model. Choose from: {known}.{nearest}"
     SC420 = '[components.NAME.target] types = {value!r}: set a list such as ["PER"], or [] for all.'
     SC430 = "'{name}' needs a Doc for probabilities, but got {found}. Give one, such as nlp(text)."
 

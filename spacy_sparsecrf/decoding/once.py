@@ -89,5 +89,5 @@ class Once:
 def _unknown(where: str, name: str, known: Sequence[str]) -> str:
     from difflib import get_close_matches
 
-    near = "".join(f"Did you mean {x}? " for x in get_close_matches(name, known, 1, 0.5))
+    near = "".join(f" Did you mean {x}?" for x in get_close_matches(name, known, 1, 0.5))
     return Errors.SC419.format(where=where, name=name, nearest=near, known=", ".join(known))

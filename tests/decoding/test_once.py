@@ -216,7 +216,7 @@ def test_annotation_that_repeats_a_name_is_kept_and_nothing_else_repeats():
         (
             ["X", "B-x"],
             False,
-            r"SC419.*once: 'B-x'.*Did you mean B-X\? Choose from: B-X, I-X, O, X",
+            r"SC419.*once: 'B-x'.*Choose from: B-X, I-X, O, X\. Did you mean B-X\?",
         ),
         ("Street", False, r"once: 'Street'.*model\. Choose"),
         (["B-X"], True, r"once: 'B-X'.*Choose from: X\."),
