@@ -143,7 +143,7 @@ def with_subsets(chains: Chains, bits: Longs, m: int) -> Chains:
     costs = np.where(subset | new == after, np.where(subset & new, REPEATED, 0.0), np.inf)
     # The first of the last rows is that of the first token.
     ready = chains.pairs.ready[:, :, None, :n, None]
-    pairs = (ready - costs).reshape(len(ready), -1, n * m)
+    pairs = np.ascontiguousarray(ready - costs).reshape(len(ready), -1, n * m)
     own = PairScores(pairs, pairs, np.full((len(pairs), n * m), np.inf))
     search = search_all(n * m, chains.search.favourite * m)
     others = chains.context, own, replace(chains.transitions, search=search)
