@@ -7,14 +7,16 @@ Dumitrescu 2006; Righini & Salani 2008). The best path of a relaxation is the be
 repeats no name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import Errors, SparseCRFError, Warnings, warn
 
 MOST_STATES = 2048
 """Maximum of Y 2^K: a matrix of pairs of states takes 32 MB, in each context."""
+
+Names: TypeAlias = Iterable[str] | None
 
 
 class Once:
@@ -23,14 +25,14 @@ class Once:
     A run is consecutive tokens with a label. In IOB2, BILUO or BIOES, a name that is no label is a
     type, and a run is one span, as `targets.scheme.Scheme.decode` finds them: B-X begins another.
 
-    labels: [Y]; names: a list of them, or one; only_types: whether names are types, also if they
+    labels: [Y]; names: a list of them, or None; only_types: whether names are types, also if they
     are labels; where: setting, for messages. RAISES: SparseCRFError for an unknown name.
     """
 
     def __init__(
-        self, labels: Sequence[str], names: Any, only_types: bool = False, where: str = "once"
+        self, labels: Sequence[str], names: Names, only_types: bool = False, where: str = "once"
     ) -> None:
-        chosen = {names} if isinstance(names, str) else {*(names or ())}
+        chosen = {*(names or ())}
         parts = [label.partition("-") for label in labels]
         types = [kind if letter in (*"BILUES",) else "" for letter, _, kind in parts]
         own = set[str]() if only_types else {*labels}

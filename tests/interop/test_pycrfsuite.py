@@ -166,7 +166,7 @@ def test_an_estimator_and_a_tagger_give_a_label_once(path):
         tagger.close()
     assert tagger.open(path).tag(X[0]) == found[0]
     assert max(map(runs, free.set_params(once=None).predict(X))) > 1
-    fitted = CRF(c1=0.1, max_iterations=9, once=label).fit(X, Y)
+    fitted = CRF(c1=0.1, max_iterations=9, once={label}).fit(X, Y)
     assert max(map(runs, fitted.predict(X))) == 1
     message = r"SC419\] once: 'NB' is .*Choose from: DT, IN, JJ, NN, VB\. Did you mean VB\?"
     for wrong in (Tagger(["NB"]).open, CRF(once=["NB"]).fit):

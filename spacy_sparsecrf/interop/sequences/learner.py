@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 import tqdm
 from numpy.typing import ArrayLike
 
-from ...decoding.once import Once
+from ...decoding.once import Names, Once
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...registry import crf_solvers
 from .encoding import Encoded, read_corpus
@@ -99,7 +99,7 @@ class Learner:
     start_label: bool = False
     n_threads: int = 0
     dtype: str = "float32"
-    once: Iterable[str] | None = ()
+    once: Names = ()
 
     def learn(
         self,

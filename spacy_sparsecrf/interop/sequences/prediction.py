@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...decoding.once import Once
+from ...decoding.once import Names, Once
 from ...decoding.plain import PlainChain
 from ..crfsuite_file import CrfsuiteModel
 from .attributes import Numbered, Vocabulary, check_length, read_numbers
@@ -33,7 +33,7 @@ Weights: TypeAlias = "CrfsuiteModel | TrainedWeights"
 class Predictor:
     """Labels sequences. names, numbers: of the labels; once: names for `Once`."""
 
-    def __init__(self, weights: Weights, once: Any = ()) -> None:
+    def __init__(self, weights: Weights, once: Names = ()) -> None:
         self.weights, self._vocabulary = weights, Vocabulary(weights.find)
         self.names = weights.labels
         self.numbers = {label: number for number, label in enumerate(self.names)}

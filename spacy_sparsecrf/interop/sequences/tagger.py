@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...decoding.once import Names
 from ...errors import Errors, SparseCRFError
 from ..crfsuite_file import MAGIC, CrfsuiteModel
 from .attributes import items_of
@@ -47,12 +48,12 @@ class Tagger:
         labels B-LOC and I-LOC, for at most one span. Probabilities do not depend on it.
     """
 
-    once: Any = ()
+    once: Names = ()
     _opened: Predictor | None = None
     _chain: "PlainChain | Posterior | None" = None
     _marginals: Any = None
 
-    def __init__(self, once: Iterable[str] | None = ()) -> None:
+    def __init__(self, once: Names = ()) -> None:
         self.once = once
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -61,7 +62,7 @@ class Tagger:
         return (Tagger, own) if opened is None else (Tagger.of, (opened.weights, *own))
 
     @classmethod
-    def of(cls, weights: Weights, once: Iterable[str] | None = ()) -> "Tagger":
+    def of(cls, weights: Weights, once: Names = ()) -> "Tagger":
         """Return a tagger with trained weights. RAISES: SparseCRFError for an unknown name."""
         found = cls(once)
         vars(found)["_opened"] = Predictor(weights, once)

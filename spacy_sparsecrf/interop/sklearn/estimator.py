@@ -217,7 +217,7 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         own = {"l1": l1, "l2": l2, **(config or {})}
         own["learning"] = {"dtype": trained.model.dtype, **own.get("learning", {})}
         if self.once:
-            own["decoding"] = {"once": self.once, **own.get("decoding", {})}
+            own["decoding"] = {"once": [*self.once], **own.get("decoding", {})}
         own["features"] = {"start_label": trained.has_start, **own.get("features", {})}
         return make_pipe(nlp, trained.model, trained.attributes, features or {}, factory, own)
 
