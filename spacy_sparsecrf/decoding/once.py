@@ -47,10 +47,8 @@ class Once:
         ]
 
         def begun(before: int, y: int) -> str:
-            goes_on = before == y
-            if of[y] in listed:
-                is_open = of[before] == of[y] and labels[before].startswith(("B", "I"))
-                goes_on = is_open and labels[y].startswith(("I", "L", "E"))
+            inside = labels[before].startswith(("B", "I")) and labels[y].startswith(("I", "L", "E"))
+            goes_on = of[before] == of[y] and (inside if of[y] in listed else before == y)
             return "" if goes_on else of[y]
 
         ids = range(len(labels))

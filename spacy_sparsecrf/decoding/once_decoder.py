@@ -17,9 +17,10 @@ class OnceDecoder(Decoder):
     """
 
     def __init__(self, decoder: Decoder, once: Once) -> None:
-        vars(self).update(vars(decoder))
+        # Inherited methods use these of the decoder, with its caches.
+        own = {"completed": decoder.completed, "chains": decoder.chains}
+        vars(self).update(vars(decoder), **own)
         self._decoder, self._once = decoder, once
-        self.completed = decoder.completed  # type: ignore[method-assign]
 
     def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
         """Find the most probable labels; see `Decoder`."""

@@ -57,21 +57,17 @@ class PlainChain:
         `REPEATED`. The lowest label wins a tie, then the lowest subset.
         bits: [Y + 1][Y], names that a step begins, as bit sets; m: 2^K. RETURNS: one path.
         """
-        best: dict[tuple[int, int], Any] = {(-1, 0): (0.0, None)}
+        best: dict[tuple[int, int], Any] = {(-1, 0): (0.0, ())}
         for scores, pairs in zip(self._scores, self._pairs, strict=True):
             found: dict[tuple[int, int], Any] = {}
-            for before, subset in sorted(best):
-                total, path = best[before, subset]
+            for (before, subset), (total, path) in sorted(best.items()):
                 for y, new in enumerate(bits[before]):
                     value = total + (pairs[before][y] - REPEATED * bool(subset & new))
                     if value > found.get((y, subset | new), (-math.inf,))[0]:
-                        found[y, subset | new] = value, (path, y)
-            best = {state: (scores[state[0]] + x, path) for state, (x, path) in found.items()}
-        path, labels = best[max(sorted(best), key=lambda state: best[state][0])][1], list[int]()
-        while path:
-            path, y = path
-            labels.append(y)
-        return [labels[::-1]]
+                        found[y, subset | new] = value, path
+            best = {(y, s): (scores[y] + x, (*path, y)) for (y, s), (x, path) in found.items()}
+        state = max(sorted(best), key=lambda state: best[state][0])
+        return [[*best[state][1]]]
 
     def marginals(self) -> list[list[float]]:
         """Compute p(y_t = y | x): [T][Y]."""
