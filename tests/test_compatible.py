@@ -91,6 +91,7 @@ SAMPLES: dict[str, list[Fragment]] = {
     "decoding.allowed": [{"decoding": {"allowed": [*map(list, GOLD)]}}],
     "decoding.outside_weight": [{"decoding": {"outside_weight": -1.0}}],
     "decoding.thresholds": [{"decoding": {"thresholds": {"NP": 0.5}}}],
+    "decoding.once": [{"decoding": {"once": ["NP"]}}],
 }
 # Settings with little effect on the samples, which are tried together.
 TOGETHER = {"n_threads", "learning.store_feature_names", "learning.dtype"}
