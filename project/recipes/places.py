@@ -15,4 +15,5 @@ with open(sys.argv[1], "w", encoding="utf8") as file:
     for label, table in tables.items():
         for place in table.values():
             for name in (place["name"], *place.get("alternatenames", ())):
-                file.write(f"{name}\t{label}\n")
+                if name.strip():  # Some alternate names are empty.
+                    file.write(f"{name}\t{label}\n")

@@ -79,7 +79,7 @@ def test_words_with_similar_vectors_have_a_class(source, tmp_path, monkeypatch):
 
 
 def test_places_are_phrases_with_types(tmp_path, monkeypatch):
-    bonn = {"name": "Bonn", "alternatenames": ["Bonna"]}
+    bonn = {"name": "Bonn", "alternatenames": ["", "Bonna"]}
     tables = {"get_cities": bonn, "get_us_states": {"name": "New York"}}
     tables |= {"get_countries": {"name": "Chad"}, "get_continents": {"name": "Asia"}}
     cache = SimpleNamespace(**{key: lambda own=own: {"1": own} for key, own in tables.items()})
