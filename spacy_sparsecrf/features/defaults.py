@@ -55,6 +55,16 @@ ENTITY_TEMPLATES: tuple[str, ...] = (
 )
 """For named entities; no annotation of earlier pipes is required."""
 
+_STRING_TEMPLATES: tuple[str, ...] = (
+    *ENTITY_TEMPLATES,
+    # Six tokens from either end: `break` is missing inside a line, so that only edges have values.
+    *("u:break[-6]", "u:break[6]"),
+    *("u:break[-6]|short_shape[0]", "u:break[6]|short_shape[0]"),
+    *(f"u:short_shape[{i}]" for i in (-4, -3, 3, 4)),
+    *("u:lower[-4]", "u:lower[4]"),
+)
+"""For strings that consist of fields: addresses, names, products, citations."""
+
 CHUNK_TEMPLATES: tuple[str, ...] = (
     *("b:", "u:"),
     *(f"u:lower[{i}]" for i in (-2, -1, 0, 1, 2)),
@@ -134,6 +144,7 @@ TEMPLATE_SETS: dict[str, tuple[str, ...]] = {
     "tags": DEFAULT_TEMPLATES,
     "tags_large": _LARGE_TAG_TEMPLATES,
     "entities": ENTITY_TEMPLATES,
+    "strings": _STRING_TEMPLATES,
     "chunks": CHUNK_TEMPLATES,
     "stacking": _STACKING_TEMPLATES,
     "word_labels": _WORD_LABELS,
