@@ -21,7 +21,7 @@ ELSEWHERE = ("pip", "docker", "mkdocs", "pytest", "python3", "cd", "export", "so
 SPEED = re.compile(r"^SPEED.*$|^real.*$", flags=re.M)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-CONFIG_OF = {"ner": "ner", "chunks": "spans"}
+CONFIG_OF = {"ner": "ner", "chunks": "spans", "fields": "strings"}
 
 
 class Block(NamedTuple):

@@ -57,7 +57,7 @@ def test_every_config_trains_and_stops_on_the_development_score(name, corpus):
     call_methods(nlp.get_pipe("crf"), nlp.make_doc("The plan works. A man walks."))
 
 
-NAMES = ["ner", "spans", "ner_documents", "ner_classes", "tagger_classes"]
+NAMES = ["ner", "strings", "spans", "ner_documents", "ner_classes", "tagger_classes"]
 
 
 # The toy spans have no tags, which the default span templates read.
@@ -71,17 +71,17 @@ def test_configs_of_spans_documents_and_classes_train(name, corpus, tmp_path):
         (tmp_path / "paths").write_text("0110\tmir\t7\n", encoding="utf8")
         block["features"]["clusters"] = {"brown": {"path": str(tmp_path / "paths")}}
     train, dev = corpus.train_path, corpus.dev_path
-    key = {"ner": "ents", "chunks": "sc"}.get(component)
+    key = {"ner": "ents", "fields": "ents", "chunks": "sc"}.get(component)
     if key:
         examples = span_examples(spacy.blank("en"), TRAINING, key)
         train = dev = tmp_path / "train.spacy"
         DocBin(docs=[example.reference for example in examples]).to_disk(train)
     config["paths"].update(train=str(train), dev=str(dev))
-    config["training"].update(max_steps=3 if name in NAMES[:2] else 2, patience=0)
+    config["training"].update(max_steps=3 if name in NAMES[:3] else 2, patience=0)
     block["n_threads"] = 1
     nlp, rows = run_training(config)
     assert len(rows) >= 2
-    if name in NAMES[:2]:
+    if name in NAMES[:3]:
         scores = nlp.evaluate(span_examples(nlp, TRAINING, key))
         assert scores["ents_f" if key == "ents" else "spans_sc_f"] > 0.95
     stacked = name in ("ner_documents", "ner_classes")
