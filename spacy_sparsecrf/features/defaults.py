@@ -103,7 +103,7 @@ _WORD_LABELS = (
     "u:word_labels[-1]|word_labels[0]|word_labels[1]",
 )
 
-_DOCUMENT = ("u:doc_lower[0]", "u:doc_title[0]", "u:doc_run[0]")
+_DOCUMENT = ("u:doc_run[0]",)
 
 # "{4}" is the first 4 bits of the word class, "{}" all of them.
 _CLASS_WINDOW = tuple(f"u:{{{n}}}[{i}]" for n in (4, 6, 10, "") for i in (-2, -1, 0, 1, 2))

@@ -21,7 +21,7 @@ from ..kernels.layout import Tokens
 from ..model.names import ALWAYS, Outside, read_feature, write_name, write_value
 from ..model.names import Value as NamedValue
 from .attributes import (
-    DOCUMENT,
+    DOC_RUN,
     EXTENSION,
     NUMBERS,
     PHRASE,
@@ -32,7 +32,7 @@ from .attributes import (
     Value,
 )
 from .classes import ClassReader
-from .document import MARKS
+from .document import TEXTS
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .parsing import Read
 from .plan import seed_of, width_of
@@ -101,11 +101,6 @@ class TokenValues:
         if read.name in (VECTOR, PHRASE, *STACKED):
             return
         known = self._known.setdefault(read, {0: ""})
-        if read.name in DOCUMENT:
-            strings: Any = docs[0].vocab.strings
-            unknown = {*numbers.tolist()} - known.keys()
-            known.update((n, n if n == 1 else MARKS.get(n) or strings[n]) for n in unknown)
-            return
         if read.name == EXTENSION:
             # Read each distinct value only once more, because getters may be slow.
             distinct, first = np.unique(numbers, return_index=True)
@@ -116,7 +111,7 @@ class TokenValues:
                     value = tokens[t if kept is None else kept[t]]._.get(read.argument)
                     known[number] = value if isinstance(value, str) else int(value or 0)
         else:
-            known.update(texts_of(read, docs))
+            known.update(TEXTS if read.name == DOC_RUN else texts_of(read, docs))
 
     def know(self, reads: Iterable[Read], texts: Mapping[int, str]) -> None:
         """Store the values of attributes. texts: by their numbers."""

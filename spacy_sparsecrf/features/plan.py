@@ -77,16 +77,14 @@ class TemplatePlan:
     @cached_property
     def stacked(self) -> dict[Read, int]:
         """Attributes of a first-stage model, and their annotation columns."""
-        return self._columns_of(attributes.STACKED)
+        columns = enumerate(self.token_columns, len(self.annotations))
+        return {read: column for column, read in columns if read.name in attributes.STACKED}
 
     @cached_property
-    def document(self) -> dict[Read, int]:
-        """Attributes of a word's other occurrences in the Doc, and their annotation columns."""
-        return self._columns_of(attributes.DOCUMENT)
-
-    def _columns_of(self, names: tuple[str, ...]) -> dict[Read, int]:
+    def doc_run(self) -> int:
+        """Annotation column of `doc_run`, 0 if no template reads it."""
         columns = enumerate(self.token_columns, len(self.annotations))
-        return {read: column for column, read in columns if read.name in names}
+        return next((column for column, read in columns if read.name == attributes.DOC_RUN), 0)
 
     @cached_property
     def first_templates(self) -> Templates:

@@ -57,7 +57,7 @@ def _doc_majority(words: Values, first: FirstLabels) -> Values:
     lengths = np.diff(first.ends, prepend=0)
     distinct, numbers = np.unique(words, return_inverse=True)
     groups = np.repeat(np.arange(len(lengths)), lengths) * len(distinct) + numbers
-    return named(most_elsewhere(groups, first.labels.astype(np.int64)), first.names)
+    return _named(most_elsewhere(groups, first.labels.astype(np.int64)), first.names)
 
 
 def _doc_entity(words: Values, first: FirstLabels) -> Values:
@@ -69,7 +69,7 @@ def _doc_entity(words: Values, first: FirstLabels) -> Values:
     bounds = zip(docs, spans.starts.tolist(), spans.ends.tolist(), strict=True)
     keys = ((doc, words[start:end].tobytes()) for doc, start, end in bounds)
     groups = [numbers.setdefault(key, len(numbers)) for key in keys]
-    types = named(most_elsewhere(np.array(groups, dtype=np.int64), spans.types), spans.names)
+    types = _named(most_elsewhere(np.array(groups, dtype=np.int64), spans.types), spans.names)
     for start, end, name in zip(spans.starts, spans.ends, types, strict=True):
         found[start:end] = name
     return found
@@ -82,7 +82,7 @@ _VALUES: dict[str, Callable[[Values, FirstLabels], Values]] = {
 }
 
 
-def named(found: Longs, names: Values) -> Values:
+def _named(found: Longs, names: Values) -> Values:
     """Return the values at positions, 0 for -1."""
     return np.append(names, np.uint64(0))[found]
 

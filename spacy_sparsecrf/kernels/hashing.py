@@ -92,6 +92,65 @@ def cut(
     return n
 
 
+@kernel(nogil=False)
+def find_runs(
+    ends: Ints,
+    values: Ints,
+    columns: tuple[int, int],
+    marks: tuple[Ints, Ints],
+    table: tuple[Ints, Ints],
+    cells: Ints,
+    sets: Ints,
+) -> None:
+    """Find the positions of words with capitals in runs elsewhere; see `features.document`.
+
+    ends: [D] int64, end of each Doc, in words.
+    values: [N, A] uint64, of words, in and out; ORTH in column 0.
+    columns: that have LOWER, and that have 0 and get the value of the set of positions.
+    marks: [n] uint64, words that end a sentence, and words that begin a quotation.
+    table: [C] uint64 and [C, 4] int64, zeros, C a power of two >= 2 N.
+    cells: [N] int64, 1 for words behind an empty line, 0 for others, changed.
+    sets: [16] uint64, values of sets of positions: 8 for a word alone, 4 for the last one of a run,
+    2 for the first one, 1 for an inner one.
+    """
+    (lower, column), (final, opening), (keys, counts) = columns, marks, table
+    mask = np.uint64(len(keys) - 1)
+    first = 0
+    for d in range(len(ends)):
+        sentences = 0
+        for t in range(first, ends[d]):
+            begins = t == first or cells[t] == 1
+            quoted = False
+            for mark in final:
+                begins |= values[t - 1, lower] == mark
+            for mark in opening:
+                quoted |= values[t - 1, lower] == mark
+            sentences += begins
+            # 0 without capitals, 1 if a run can only begin here, 2 if it can go on.
+            cells[t] = 2 - (begins or quoted) if values[t, 0] != values[t, lower] else 0
+        end = ends[d] if sentences > 1 else first
+        before = 0
+        for t in range(first, end):
+            own = cells[t]
+            cells[t] = -1
+            if own > 0:
+                key = values[t, lower] + np.uint64(d) * _BEFORE
+                slot = mix(key) & mask
+                while keys[slot] != _ZERO and keys[slot] != key:
+                    slot = (slot + np.uint64(1)) & mask
+                keys[slot] = key
+                position = int(own == 2 and before > 0) + 2 * int(t + 1 < end and cells[t + 1] == 2)
+                cells[t] = 4 * int(slot) + position
+                counts[slot, position] += 1
+            before = own
+        for t in range(first, end):
+            found = 0
+            for k in range(4 if cells[t] >= 0 else 0):
+                found = 2 * found + (counts[cells[t] // 4, k] > int(k == cells[t] % 4))
+            values[t, column] = sets[found]
+        first = ends[d]
+
+
 def edge_values(n: int) -> np.ndarray:
     """Return values of tokens at distances 1..n before and after a sequence: [2, n]."""
     distances = np.arange(1, n + 1, dtype=np.uint64)

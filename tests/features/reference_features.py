@@ -3,8 +3,7 @@
 import hashlib
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain, groupby, product
 
 from spacy.strings import get_string_id
@@ -99,8 +98,8 @@ def read_all(token: Token, name: str, argument: str) -> list[Value]:
 
 def read(token: Token, name: str, argument: str) -> Value:
     """Return the value of an attribute of a token, from spaCy's Token if it has the attribute."""
-    if name.startswith("doc_"):
-        return elsewhere(token, name)
+    if name == "doc_run":
+        return positions_elsewhere(token)
     text = seen(token.text)
     lexeme = token.vocab[text]
     if name in ("prefix", "suffix"):
@@ -144,43 +143,25 @@ def read(token: Token, name: str, argument: str) -> Value:
     return str(text if name == "orth" else getattr(token, f"{name}_"))
 
 
-def elsewhere(token: Token, name: str) -> Value:
-    """Return the value of an attribute of the word's other occurrences in the Doc."""
+def positions_elsewhere(token: Token) -> str:
+    """Return the positions of the word in runs of capitalised words elsewhere in the Doc."""
     words = [*filter(is_word, token.doc)]
-    at = [word.i for word in words].index(token.i)
-    before = ["."] + [word.text for word in words[:-1]]
-    begins = [
-        x in tuple(".!?…") or breaks_before(w) > 1 for x, w in zip(before, words, strict=True)
-    ]
-    others = [i for i, w in enumerate(words) if w.lower_ == token.lower_ and i != at]
-    if sum(begins) < 2 or not others:
-        return 0
+    before = [".", *(word.text for word in words[:-1])]
+    pairs = [*zip(before, words, strict=True)]
+    begins = [mark in tuple(".!?…") or breaks_before(word) > 1 for mark, word in pairs]
     capital = [word.text != word.lower_ for word in words] + [False]
-    goes_on = [
-        c and not b and x not in tuple(":¿¡-–—•*'\"“«")
-        for c, b, x in zip(capital, begins, before, strict=False)
-    ] + [False]
-    if name == "doc_lower":
-        return int(capital[at] and not all(capital[i] for i in others))
-    if name == "doc_title":
-        return int(any(goes_on[i] for i in others))
-    neighbours = ["", *(word.lower_ for word in words), ""]
-    side = {"doc_left": 0, "doc_right": 2}
-    if name in side:
-        return most_frequent(neighbours[i + side[name]] for i in others)
-    if not capital[at]:
-        return 0
-    signs = {(False, False): "U", (True, False): "L", (False, True): "B", (True, True): "I"}
-    runs = [(goes_on[i] and capital[i - 1], goes_on[i + 1] and capital[i]) for i in others]
-    return most_frequent(
-        signs[own] if capital[i] else "" for own, i in zip(runs, others, strict=True)
-    )
-
-
-def most_frequent(values: Iterable[str]) -> str:
-    """Return the most frequent text, of several the one with the lowest id."""
-    counts = Counter(values)
-    return min(counts, key=lambda value: (-counts[value], get_string_id(value)))
+    goes_on = [False] * (len(words) + 1)
+    for i in range(1, len(words)):
+        quoted = before[i] in tuple(":¿¡-–—•*'\"“«")
+        goes_on[i] = capital[i] and not begins[i] and not quoted
+    if sum(begins) < 2 or token.text == token.lower_:
+        return ""
+    found = set()
+    for i, word in enumerate(words):
+        if word.lower_ == token.lower_ and word.i != token.i and capital[i]:
+            is_first, is_last = not (goes_on[i] and capital[i - 1]), not goes_on[i + 1]
+            found.add("U" if is_first and is_last else "B" if is_first else "L" if is_last else "I")
+    return "".join(sorted(found))
 
 
 def hash_sequence(tokens: Sequence[Token], template: str) -> list[list[int]]:
