@@ -188,7 +188,7 @@ def test_an_unknown_set_is_refused_with_the_closest(text, close):
     message = str(caught.value)
     assert message.startswith(f"[SC106] {PLACE}{text!r}")
     assert f"Did you mean {close}?" in message
-    assert "Use one of: @tags, @tags_large, @entities, @chunks, @stacking" in message
+    assert "Use one of: @tags, @tags_large, @entities, @strings, @chunks" in message
 
 
 def test_a_saved_pipeline_has_its_sets_written_out(monkeypatch, tmp_path):
