@@ -157,20 +157,21 @@ EXTENSION, SPAN, PHRASE, VECTOR = "_", "span", "phrase", "vector"
 FIRST, DOC_MAJORITY, DOC_ENTITY = STACKED = ("first", "doc_majority", "doc_entity")
 """Predictions of a first-stage model, see `stacking`."""
 
-DOC_RUN = "doc_run"
-"""Positions of the word in capitalised runs elsewhere in the Doc, see `document`."""
+DOCUMENT = ("doc_lower", "doc_title", "doc_left", "doc_right", "doc_run")
+"""Attributes of a word's other occurrences in the Doc, see `document`."""
+DOC_LOWER, DOC_TITLE, DOC_LEFT, DOC_RIGHT, DOC_RUN = DOCUMENT
 
-COMPARING: tuple[str, ...] = (DOC_MAJORITY, DOC_ENTITY, DOC_RUN)
+COMPARING: tuple[str, ...] = (DOC_MAJORITY, DOC_ENTITY, *DOCUMENT)
 """Attributes that compare a token with the same words elsewhere in the Doc, ignoring case."""
 
-TOKEN: tuple[str, ...] = (EXTENSION, SPAN, PHRASE, VECTOR, *STACKED, DOC_RUN)
+TOKEN: tuple[str, ...] = (EXTENSION, SPAN, PHRASE, VECTOR, *STACKED, *DOCUMENT)
 """Attributes read in Python, see `tokens`: `_.name span("key") phrase("name") vector(bins)`,
-predictions of a first-stage model, and `doc_run`."""
+predictions of a first-stage model, and a word's other occurrences in the Doc."""
 
 VALUE = "value"
 """A real-valued feature, `value(_.name)`; so is each dimension of `vector` without bins."""
 
-SEVERAL = frozenset([CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR, WORD_LABELS, *STACKED, DOC_RUN])
+SEVERAL = frozenset([CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR, WORD_LABELS, *STACKED, *DOCUMENT])
 """Attributes that do not have one text per token."""
 
 NUMBERS = frozenset([SPACY, IS_SPACE, ENT_IOB])

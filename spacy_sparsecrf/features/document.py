@@ -1,43 +1,89 @@
 """A word's other occurrences in its Doc, for templates that need no first stage.
 
-`doc_run` is a global feature as in Chieu & Ng (2002): the positions that a word has elsewhere in
-the Doc in runs of capitalised words, if it has capitals itself. Its letters are B, I and L for the
-first, inner and last word of a run, and U for a run of one word. Comparisons of words ignore case.
+Global features as in Chieu & Ng (2002), and the aggregated context of Ratinov & Roth (2009):
 
-A run ends with the sentence, and before a quotation: there the next word may have capitals for
-another reason. A sentence begins with the Doc, behind a full stop, question or exclamation mark,
-and behind an empty line. Annotated sentences are ignored, so that values are the same with and
-without annotation. Docs of one sentence have no values.
+    doc_run              the positions that a word has elsewhere in runs of capitalised words, if it
+                         has capitals itself: B, I and L for the first, inner and last word of a
+                         run, and U for a run of one word
+    doc_lower            1: the word has capitals, and is in lower case elsewhere
+    doc_title            1: it has capitals elsewhere, not where a sentence or a quotation begins
+    doc_left, doc_right  its most frequent neighbour elsewhere, in lower case; of several the one
+                         with the lowest id. The beginning and end of the Doc count as id 0, which
+                         is a missing value
+
+Comparisons of words ignore case. A run ends with the sentence, and before a quotation: there the
+next word may have capitals for another reason. A sentence begins with the Doc, behind a full stop,
+question or exclamation mark, and behind an empty line. Annotated sentences are ignored, so that
+values are the same with and without annotation. Docs of one sentence have no values.
 """
 
+from collections.abc import Iterable, Iterator
 from itertools import compress, product
 
 import numpy as np
 from spacy.attrs import LOWER  # type: ignore[import-not-found]
 from spacy.strings import get_string_id
 
+from ..corpus.numbering import Array, Longs
 from ..corpus.numbering import Hashes as Values
 from ..corpus.readings import Division
+from .attributes import DOC_LEFT, DOC_LOWER, DOC_RIGHT, DOC_RUN, DOC_TITLE, Value
 from .plan import TemplatePlan
+from .stacking import most_elsewhere
 
 _FINAL = np.array([*map(get_string_id, ".!?…")], dtype=np.uint64)
 _OPENING = np.array([*map(get_string_id, ":¿¡-–—•*'\"“«")], dtype=np.uint64)
 _TEXTS = ["".join(sorted(compress("ULBI", own))) for own in product((0, 1), repeat=4)]
 _SETS = np.array([*map(get_string_id, _TEXTS)], dtype=np.uint64)
-TEXTS = dict(zip(_SETS.tolist(), _TEXTS, strict=True))
-"""Texts of values, by their numbers."""
+TEXTS: dict[int, Value] = {1: 1, **dict(zip(_SETS.tolist(), _TEXTS, strict=True))}
+"""Values of `doc_run`, `doc_lower` and `doc_title`, by their numbers."""
+STEPS = {DOC_LEFT: 1, DOC_RIGHT: -1}
+"""Steps from a neighbour to the word."""
 
 
 def fill(values: Values, plan: TemplatePlan, division: Division) -> None:
-    """Insert the positions of words in runs elsewhere.
+    """Insert the values of attributes of words' other occurrences.
 
     values: [N, A], of annotations, in and out; division: of the Docs.
     """
-    from ..kernels.hashing import find_runs
+    from ..kernels import hashing
 
-    columns = plan.annotations.index(LOWER), plan.doc_run
-    size = 1 << (2 * len(values)).bit_length()
-    table = np.zeros(size, np.uint64), np.zeros((size, 4), np.int64)
+    ends, marks, columns = division.ends, (_FINAL, _OPENING), plan.document
+    lower, run = plan.annotations.index(LOWER), columns.get(DOC_RUN, 0)
     cells = np.zeros(len(values), np.int64)
     cells[np.array(division.apart, np.int64)] = 1
-    find_runs(division.ends, values, columns, (_FINAL, _OPENING), table, cells, _SETS)
+    if len(columns) > 1 or not run:
+        capitals = cells.copy()
+        hashing.find_capitals(ends, values, lower, marks, capitals)
+        own = capitals >= 0
+        docs = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))[own]
+        for name, found in _read(columns, values[own, lower], docs, capitals[own]):
+            values[own, columns[name]] = found
+    if run:
+        size = 1 << (2 * len(values)).bit_length()
+        table = np.zeros(size, np.uint64), np.zeros((size, 4), np.int32)
+        hashing.find_runs(ends, values, (lower, run), marks, table, cells, _SETS)
+
+
+def _read(
+    names: Iterable[str], words: Values, docs: Longs, capitals: Longs
+) -> Iterator[tuple[str, Array]]:
+    """Yield the name and the values of each attribute other than `doc_run`.
+
+    names: of attributes, may include `doc_run`; words: [N] uint64, in lower case;
+    docs: [N] int64, ascending, index of each word's Doc; capitals: [N] int64, see `find_capitals`.
+    """
+    distinct, numbers = np.unique(words, return_inverse=True)
+    _, groups = np.unique(docs * len(distinct) + numbers, return_inverse=True)
+    first = np.diff(docs, prepend=-1) > 0
+    for name in names:
+        if name in STEPS:
+            outside = np.roll(first, min(STEPS[name], 0))
+            neighbours = np.where(outside, 0, 1 + np.roll(numbers, STEPS[name]))
+            # Padded by 0 at index 0, a neighbour outside of the Doc, and at -1, no neighbour.
+            yield name, np.pad(distinct, 1)[most_elsewhere(groups, neighbours)]
+        elif name == DOC_LOWER:
+            yield name, (capitals > 0) & (np.bincount(groups, capitals == 0)[groups] > 0)
+        elif name == DOC_TITLE:
+            inside = capitals == 2
+            yield name, np.bincount(groups, inside)[groups] > inside

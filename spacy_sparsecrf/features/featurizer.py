@@ -176,7 +176,7 @@ class PlanFeaturizer:
             own = slice(None) if kept is None else kept
             read = (reader(docs)[own] for reader in self._token_readers)
             values = np.concatenate([values, *read], axis=1)
-            if plan.doc_run:
+            if plan.document:
                 document.fill(values, plan, division)
         reals = NO_VALUES
         if plan.values:

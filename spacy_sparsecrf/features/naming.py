@@ -21,7 +21,7 @@ from ..kernels.layout import Tokens
 from ..model.names import ALWAYS, Outside, read_feature, write_name, write_value
 from ..model.names import Value as NamedValue
 from .attributes import (
-    DOC_RUN,
+    DOCUMENT,
     EXTENSION,
     NUMBERS,
     PHRASE,
@@ -32,7 +32,7 @@ from .attributes import (
     Value,
 )
 from .classes import ClassReader
-from .document import TEXTS
+from .document import STEPS, TEXTS
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .parsing import Read
 from .plan import seed_of, width_of
@@ -110,8 +110,10 @@ class TokenValues:
                 for number, t in new.items():
                     value = tokens[t if kept is None else kept[t]]._.get(read.argument)
                     known[number] = value if isinstance(value, str) else int(value or 0)
+        elif read.name in STEPS:
+            known.update((n, docs[0].vocab.strings[n]) for n in {*numbers.tolist()} - known.keys())
         else:
-            known.update(TEXTS if read.name == DOC_RUN else texts_of(read, docs))
+            known.update(TEXTS if read.name in DOCUMENT else texts_of(read, docs))
 
     def know(self, reads: Iterable[Read], texts: Mapping[int, str]) -> None:
         """Store the values of attributes. texts: by their numbers."""

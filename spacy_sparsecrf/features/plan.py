@@ -81,10 +81,10 @@ class TemplatePlan:
         return {read: column for column, read in columns if read.name in attributes.STACKED}
 
     @cached_property
-    def doc_run(self) -> int:
-        """Annotation column of `doc_run`, 0 if no template reads it."""
+    def document(self) -> dict[str, int]:
+        """Annotation columns of the attributes of a word's other occurrences, by name."""
         columns = enumerate(self.token_columns, len(self.annotations))
-        return next((column for column, read in columns if read.name == attributes.DOC_RUN), 0)
+        return {read.name: column for column, read in columns if read.name in attributes.DOCUMENT}
 
     @cached_property
     def first_templates(self) -> Templates:

@@ -23,7 +23,7 @@ from ..corpus.numbering import Array, Ints, Longs, Singles
 from ..corpus.readings import Division
 from ..corpus.words import extension_values
 from ..errors import Errors, SparseCRFError
-from .attributes import DOC_RUN, EXTENSION, PHRASE, SPAN, STACKED, VECTOR, Value
+from .attributes import DOCUMENT, EXTENSION, PHRASE, SPAN, STACKED, VECTOR, Value
 from .parsing import Read
 from .phrases import PhraseList, Phrases
 from .plan import FROM_END, FROM_FIRST, places_of
@@ -120,7 +120,7 @@ def token_reader(
         return partial(read_extension, read.argument)
     if read.name == SPAN:
         return partial(read_spans, read.argument)
-    if read.name in (*STACKED, DOC_RUN):
+    if read.name in (*STACKED, *DOCUMENT):
         # A placeholder for what `stacking` or `document` inserts.
         return lambda docs: np.zeros((sum(map(len, docs)), 1), dtype=np.uint64)
     if read.name == PHRASE:

@@ -93,6 +93,35 @@ def cut(
 
 
 @kernel(nogil=False)
+def find_capitals(
+    ends: Ints, values: Ints, lower: int, marks: tuple[Ints, Ints], cells: Ints
+) -> None:
+    """Find the words with capitals in Docs of several sentences; see `features.document`.
+
+    ends, values, marks: as for `find_runs`; lower: column of LOWER.
+    cells: [N] int64, in: 1 for words behind an empty line, 0 for others. Out: 0 without capitals, 1
+    for a word with capitals where a sentence or a quotation begins, 2 for one elsewhere; -1 in Docs
+    of one sentence.
+    """
+    final, opening = marks
+    first = 0
+    for d in range(len(ends)):
+        sentences = 0
+        for t in range(first, ends[d]):
+            begins = t == first or cells[t] == 1
+            quoted = False
+            for mark in final:
+                begins |= values[t - 1, lower] == mark
+            for mark in opening:
+                quoted |= values[t - 1, lower] == mark
+            sentences += begins
+            cells[t] = 2 - (begins or quoted) if values[t, 0] != values[t, lower] else 0
+        if sentences < 2:
+            cells[first : ends[d]] = -1
+        first = ends[d]
+
+
+@kernel(nogil=False)
 def find_runs(
     ends: Ints,
     values: Ints,
@@ -108,31 +137,22 @@ def find_runs(
     values: [N, A] uint64, of words, in and out; ORTH in column 0.
     columns: that have LOWER, and that have 0 and get the value of the set of positions.
     marks: [n] uint64, words that end a sentence, and words that begin a quotation.
-    table: [C] uint64 and [C, 4] int64, zeros, C a power of two >= 2 N.
+    table: [C] uint64 and [C, 4] int32, zeros, C a power of two >= 2 N.
     cells: [N] int64, 1 for words behind an empty line, 0 for others, changed.
     sets: [16] uint64, values of sets of positions: 8 for a word alone, 4 for the last one of a run,
     2 for the first one, 1 for an inner one.
     """
-    (lower, column), (final, opening), (keys, counts) = columns, marks, table
+    (lower, column), (keys, counts) = columns, table
+    find_capitals(ends, values, lower, marks, cells)
     mask = np.uint64(len(keys) - 1)
     first = 0
     for d in range(len(ends)):
-        sentences = 0
-        for t in range(first, ends[d]):
-            begins = t == first or cells[t] == 1
-            quoted = False
-            for mark in final:
-                begins |= values[t - 1, lower] == mark
-            for mark in opening:
-                quoted |= values[t - 1, lower] == mark
-            sentences += begins
-            # 0 without capitals, 1 if a run can only begin here, 2 if it can go on.
-            cells[t] = 2 - (begins or quoted) if values[t, 0] != values[t, lower] else 0
-        end = ends[d] if sentences > 1 else first
+        end = ends[d] if first < ends[d] and cells[first] >= 0 else first
         before = 0
         for t in range(first, end):
             own = cells[t]
             cells[t] = -1
+            # A run can only begin at 1, and goes on at 2.
             if own > 0:
                 key = values[t, lower] + np.uint64(d) * _BEFORE
                 slot = mix(key) & mask

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, groupby, product
 
@@ -98,8 +99,8 @@ def read_all(token: Token, name: str, argument: str) -> list[Value]:
 
 def read(token: Token, name: str, argument: str) -> Value:
     """Return the value of an attribute of a token, from spaCy's Token if it has the attribute."""
-    if name == "doc_run":
-        return positions_elsewhere(token)
+    if name.startswith("doc_"):
+        return elsewhere(token, name)
     text = seen(token.text)
     lexeme = token.vocab[text]
     if name in ("prefix", "suffix"):
@@ -143,8 +144,8 @@ def read(token: Token, name: str, argument: str) -> Value:
     return str(text if name == "orth" else getattr(token, f"{name}_"))
 
 
-def positions_elsewhere(token: Token) -> str:
-    """Return the positions of the word in runs of capitalised words elsewhere in the Doc."""
+def elsewhere(token: Token, name: str) -> Value:
+    """Return the value of an attribute of the word's other occurrences in the Doc."""
     words = [*filter(is_word, token.doc)]
     before = [".", *(word.text for word in words[:-1])]
     pairs = [*zip(before, words, strict=True)]
@@ -154,11 +155,23 @@ def positions_elsewhere(token: Token) -> str:
     for i in range(1, len(words)):
         quoted = before[i] in tuple(":¿¡-–—•*'\"“«")
         goes_on[i] = capital[i] and not begins[i] and not quoted
-    if sum(begins) < 2 or token.text == token.lower_:
-        return ""
+    others = [i for i, w in enumerate(words) if w.lower_ == token.lower_ and w.i != token.i]
+    if sum(begins) < 2 or not others:
+        return 0
+    if name == "doc_title":
+        return int(any(goes_on[i] for i in others))
+    if name in ("doc_left", "doc_right"):
+        step = 0 if name == "doc_left" else 2
+        neighbours = ["", *(word.lower_ for word in words), ""]
+        counts = Counter(neighbours[i + step] for i in others)
+        return min(counts, key=lambda text: (-counts[text], get_string_id(text)))
+    if token.text == token.lower_:
+        return 0
+    if name == "doc_lower":
+        return int(not all(capital[i] for i in others))
     found = set()
-    for i, word in enumerate(words):
-        if word.lower_ == token.lower_ and word.i != token.i and capital[i]:
+    for i in others:
+        if capital[i]:
             is_first, is_last = not (goes_on[i] and capital[i - 1]), not goes_on[i + 1]
             found.add("U" if is_first and is_last else "B" if is_first else "L" if is_last else "I")
     return "".join(sorted(found))
