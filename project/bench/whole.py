@@ -30,7 +30,7 @@ PEERS = {"python-crfsuite, only L1": (0.5, 0, 80), "python-crfsuite, L1 and L2":
 # Names of further measurements; training sentences, of which 12,544 are all; threads.
 SCALING, SAMPLED = "scaling", "sampled"
 _SIZES, _THREADS = (1500, 3000, 6000, 12544), ("1", "2")
-_PARTS, _QUICK_STEPS = ("train", "dev", "test"), "2"
+_PARTS, _DOCS, _QUICK_STEPS = ("train", "dev", "test"), "-documents", "2"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -38,9 +38,10 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 class Job:
     """A data set and its training runs.
 
-    corpus: CORPUS-{train,dev,test}.spacy; score: of `spacy evaluate`; config: of our component;
+    corpus: CORPUS-{train,dev,test}KIND.spacy; score: of `spacy evaluate`; config: of our component;
     pipe: of spaCy, "" for no peers; limit: maximum number of training sentences, 0 for all; starts:
-    whether mostly processes start: development sentences are limited too, and spaCy does not train.
+    whether mostly processes start: development sentences are limited too, and spaCy does not train;
+    kind: of the files, "-documents" for Docs of several sentences.
     """
 
     corpus: str
@@ -50,6 +51,7 @@ class Job:
     lang: str = "en"
     limit: int = 0
     starts: bool = False
+    kind: str = ""
 
 
 JOBS = {
@@ -57,7 +59,12 @@ JOBS = {
     "CoNLL-2002 es": Job("conll2002-es", "ents_f", "ner", "ner", "es"),
     "CoNLL-2002 es, 3,000 sentences": Job("conll2002-es", "ents_f", "ner", "ner", "es", 3000),
     "CoNLL-2002 es, 50 sentences": Job("conll2002-es", "ents_f", "ner", "ner", "es", 50, True),
-    "CoNLL-2002 es, word classes": Job("conll2002-es", "ents_f", "ner_classes", "", "es"),
+    "CoNLL-2002 es, documents": Job(
+        "conll2002-es", "ents_f", "ner_documents", "", "es", kind=_DOCS
+    ),
+    "CoNLL-2002 es, documents and classes": Job(
+        "conll2002-es", "ents_f", "ner_classes", "", "es", kind=_DOCS
+    ),
     "CoNLL-2000": Job("conll2000", "spans_sc_f", "spans", ""),
     "JNLPBA": Job("jnlpba", "ents_f", "ner", "ner"),
 }
@@ -77,7 +84,7 @@ class Bench:
     def __init__(self, options: Options, scratch: str, job: Job) -> None:
         self._options, self._scratch, self._job = options, Path(scratch), job
         stem = options.folder.resolve() / "corpus" / job.corpus
-        self._paths = {part: f"{stem}-{part}.spacy" for part in _PARTS}
+        self._paths = {part: f"{stem}-{part}{job.kind}.spacy" for part in _PARTS}
         self._limit = QUICK_SENTENCES if options.quick else job.limit
         self._config = str(self._scratch / "config.cfg")
         self._model = self._scratch / "trained" / "model-best"
@@ -130,7 +137,7 @@ class Bench:
         """Return the scores of the trained pipeline on the gold tokens of a file."""
         model, scores = str(self._model), str(self._scratch / "scores.json")
         words = ["spacy", "evaluate", model, path, "--gold-preproc", "--output", scores]
-        if self._job.config == "spans":  # whose templates read tags
+        if self._job.config == "spans" or self._job.kind:  # templates read tags, or documents
             words = ["scripts.evaluate", model, path, scores]
         Child([python, "-m", *words]).wait()
         return dict(srsly.read_json(scores))
