@@ -84,7 +84,7 @@ def test_configs_of_spans_documents_and_classes_train(name, corpus, tmp_path):
     if name in NAMES[:3]:
         scores = nlp.evaluate(span_examples(nlp, TRAINING, key))
         assert scores["ents_f" if key == "ents" else "spans_sc_f"] > 0.95
-    stacked = name in ("ner_documents", "ner_classes")
+    stacked = name == "ner_documents"
     assert (nlp.get_pipe(component).model.first is not None) == stacked
     call_methods(nlp.get_pipe(component), nlp.make_doc("The plan works. A man walks."))
 
