@@ -2,6 +2,11 @@
 
 import warnings
 
+# Addresses of the site and of the repository, also for configs, setup.py and docs/site_pages.py.
+# Placeholders: the nox session `build` fails as long as one has the domain .example.
+DOCUMENTATION = "https://spacy-sparsecrf.example/docs"
+REPOSITORY = "https://spacy-sparsecrf.example/repository"
+
 # Characters that command a terminal or change the order of text.
 UNSAFE = {chr(i): f"\\u{i:04x}" for i in (*range(32), *range(127, 160), 0x61C, 0x200E, 0x200F)}
 UNSAFE |= {chr(i): f"\\u{i:04x}" for i in (*range(0x2028, 0x202F), *range(0x2066, 0x206A))}
@@ -44,7 +49,7 @@ class _Coded(type):
         return message if code.startswith("_") else f"[{code}] {message}"
 
 
-RECIPE = "docs/entities.md has a recipe for other formats"
+RECIPE = f"{DOCUMENTATION}/entities/ has a recipe for other formats"
 
 
 def _install(extra: str) -> str:

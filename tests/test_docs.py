@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from spacy_sparsecrf.cli.config import shipped_configs
+from spacy_sparsecrf.errors import DOCUMENTATION
 from spacy_sparsecrf.pipeline import settings
 
 from .test_structure import ADD_ONS, BASE, MAY_IMPORT, modules
@@ -92,6 +94,16 @@ def fault(text: str) -> str | None:
     return None
 
 
+def has_page(address: str) -> bool:
+    """Return whether the site has a page, or a file, at this address below `DOCUMENTATION`."""
+    path = address.removeprefix(f"{DOCUMENTATION}/").partition("#")[0]
+    endings = (".md", ".ipynb") if path.endswith("/") else ("",)
+    files = [
+        folder / f"{path.rstrip('/')}{end}" for folder in (ROOT / "docs", ROOT) for end in endings
+    ]
+    return any(file.is_file() for file in files)
+
+
 def test_all_that_the_architecture_names_is_there():
     assert [found for found in map(fault, quoted(ARCHITECTURE)) if found] == []
 
@@ -122,6 +134,26 @@ def test_no_name_of_what_was_removed_is_left():
     texts += (ROOT / "configs").glob("*.cfg")
     found = {path.name: REMOVED.search(path.read_text(encoding="utf-8")) for path in texts}
     assert {name: match[0] for name, match in found.items() if match} == {}
+
+
+def test_messages_and_configs_name_pages_by_their_addresses():
+    named, relative = set(), set()
+    for module in modules().values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.JoinedStr):
+                named |= set(re.findall(r"\{DOCUMENTATION\}(/[\w/#-]+)", ast.unparse(node)))
+            # Docstrings are for readers of a checkout.
+            if not isinstance(node, ast.Expr):
+                parts = ast.iter_child_nodes(node)
+                texts = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
+                relative |= {text for text in texts if re.search(r"docs/[\w-]+\.md", text)}
+    assert {"/entities/", "/commands/"} <= named
+    for text in shipped_configs().values():
+        assert f"{DOCUMENTATION}/settings/" in text
+        named |= set(re.findall(re.escape(DOCUMENTATION) + r"(/[\w/#-]+)", text))
+        relative |= set(re.findall(r"(?<![\w./-])docs/\S+", text))
+    assert relative == set()
+    assert [each for each in named if not has_page(DOCUMENTATION + each)] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -8,7 +8,7 @@ from typing import Annotated
 import srsly
 import typer
 
-from ..errors import Errors, SparseCRFError
+from ..errors import DOCUMENTATION, Errors, SparseCRFError
 from .common import Force, check_free, reported, with_folder
 from .printing import msg
 from .solver_configs import VARIANTS, with_solver
@@ -60,8 +60,13 @@ def config(
 
 
 def shipped_configs() -> dict[str, str]:
-    """Return the texts of all configs by name; solver configs as `tagger --solver NAME`."""
-    found = {file.stem: file.read_text(encoding="utf8") for file in _FOLDER.glob("*.cfg")}
+    """Return the texts of all configs by name; solver configs as `tagger --solver NAME`.
+
+    Pages of docs/ are named by their address.
+    """
+    texts = {file.stem: file.read_text(encoding="utf8") for file in _FOLDER.glob("*.cfg")}
+    page, address = r"\bdocs/([\w-]+)\.md\b", rf"{DOCUMENTATION}/\1/"
+    found = {name: re.sub(page, address, text) for name, text in texts.items()}
     variants = {
         f"{variant.base} --solver {solver}": with_solver(found[variant.base], solver)
         for solver, variant in VARIANTS.items()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
-from ..errors import Errors, SparseCRFError, refused_option
+from ..errors import DOCUMENTATION, Errors, SparseCRFError, refused_option
 from .annotation_tools import JsonReader, is_json, read_brat
 from .attributes import IGNORED, WORDS
 from .column_choice import read_columns
@@ -55,7 +55,7 @@ def format_of(path: Path, is_read: bool = True) -> Format:
         first = next((line for _, line in lines_of(path) if line.strip()), "")
         found = Format.json if is_json(first) else None
     if suffix == ".csv" and not found and TAB not in first:
-        reason = "write CSV as columns, by the lines of Python in docs/commands.md"
+        reason = f"write CSV as columns, by the lines of Python in {DOCUMENTATION}/commands/"
         raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
     return found or Format.columns
 
