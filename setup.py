@@ -1,10 +1,13 @@
 """Build the same sdist and wheel from the same files, as `SOURCE_DATE_EPOCH` asks for.
 
-The folder configs/ becomes spacy_sparsecrf/configs/ in a wheel.
+The folder configs/ becomes spacy_sparsecrf/configs/ in a wheel. Relative links and pictures of
+README.md become addresses in the metadata, which a package index shows.
 """
 
 import gzip
 import os
+import re
+import runpy
 import shutil
 import tarfile
 from pathlib import Path
@@ -13,6 +16,24 @@ from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
+
+# The module imports nothing of the package.
+ADDRESSES = runpy.run_path("spacy_sparsecrf/errors.py")
+DOCUMENTATION, REPOSITORY = ADDRESSES["DOCUMENTATION"], ADDRESSES["REPOSITORY"]
+TARGET = re.compile(r"""(\]\(|\b(?:src|href)=")(?![\w+.-]+:|#)([^)"#]+)""")
+
+
+def with_addresses(text: str) -> str:
+    """Return a document with the addresses that relative targets have in the site.
+
+    The site has all pages and notebooks of docs/, and documents of the repository, as directories.
+    """
+
+    def address(found: re.Match[str]) -> str:
+        page = re.sub(r"\.(md|ipynb)$", "/", found[2].removeprefix("docs/"))
+        return f"{found[1]}{DOCUMENTATION}/{page}"
+
+    return TARGET.sub(address, text)
 
 
 class BuildWithConfigs(build_py):
@@ -69,9 +90,16 @@ class ReproducibleWheel(bdist_wheel):
 
 
 setup(
+    long_description=with_addresses(Path("README.md").read_text(encoding="utf8")),
+    long_description_content_type="text/markdown",
+    project_urls={
+        "Documentation": f"{DOCUMENTATION}/",
+        "Repository": REPOSITORY,
+        "Changelog": f"{DOCUMENTATION}/CHANGELOG/",
+    },
     cmdclass={
         "build_py": BuildWithConfigs,
         "sdist": ReproducibleSdist,
         "bdist_wheel": ReproducibleWheel,
-    }
+    },
 )

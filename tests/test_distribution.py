@@ -1,12 +1,15 @@
 """Contents of the sdist and the wheel."""
 
+import email
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import venv
 import zipfile
+from email import policy
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -14,8 +17,9 @@ import pytest
 
 from spacy_sparsecrf import __version__
 from spacy_sparsecrf.cli.config import make_config
+from spacy_sparsecrf.errors import DOCUMENTATION, REPOSITORY
 
-from .test_docs import ROOT
+from .test_docs import ROOT, has_page
 
 pytest.importorskip("setuptools", "77")
 MADE = ".*", "__pycache__", "*.egg-info", "build", "dist", "site", "tests"
@@ -69,6 +73,31 @@ def test_two_builds_have_the_same_bytes_and_the_wheel_its_configs_pages_and_type
     assert shown | {"spacy_sparsecrf/py.typed"} <= found
     assert any(name.endswith(".html") for name in shown)
     assert not [name for name in found if not name.startswith("spacy_sparsecrf")]
+
+
+def test_the_metadata_has_addresses_and_the_summary_of_readme(dist):
+    [path] = dist.glob("*.whl")
+    with zipfile.ZipFile(path) as wheel:
+        [name] = (each for each in wheel.namelist() if each.endswith("/METADATA"))
+        metadata = email.message_from_string(wheel.read(name).decode(), policy=policy.default)
+    urls = dict(each.split(", ") for each in metadata.get_all("Project-URL"))
+    changelog = f"{DOCUMENTATION}/CHANGELOG/"
+    expected = {"Documentation": f"{DOCUMENTATION}/", "Repository": REPOSITORY}
+    assert urls == expected | {"Changelog": changelog}
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    target = r'(?:\]\(|\b(?:src|href)=")([^)"]*)'
+    readme = (ROOT / "README.md").read_text(encoding="utf8")
+    before, after = (re.findall(target, text) for text in (readme, metadata.get_payload()))
+    assert len(before) == len(after) > 30
+    assert [each for each in after if not each.startswith("https://")] == []
+    pages = [each for each in after if each.startswith(DOCUMENTATION)]
+    expected = {"settings/", "commands/#convert", "notebooks/entities/", "images/logo.svg"}
+    expected |= {"CONTRIBUTING/", "CITATION.cff"}
+    assert {f"{DOCUMENTATION}/{each}" for each in expected} <= set(pages)
+    assert [each for each in [*pages, changelog] if not has_page(each)] == []
+    # Only links differ, and the summary is a sentence of README, without its links.
+    assert re.sub(target, "", metadata.get_payload()) == re.sub(target, "", readme)
+    assert metadata["Summary"] in re.sub(r"\[(\w+)\]\(.*?\)", r"\1", readme)
 
 
 class Environment:
