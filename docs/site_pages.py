@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: documents outside of docs/, notebooks, formulas, and reference pages."""
+"""Hooks of mkdocs: addresses, documents outside of docs/, notebooks, formulas, reference pages."""
 
 import json
 import re
@@ -8,6 +8,8 @@ from typing import Any
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+
+from spacy_sparsecrf.errors import DOCUMENTATION, REPOSITORY
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = ROOT / "docs" / "notebooks"
@@ -63,7 +65,10 @@ CODE = re.compile(r"(^```.*?^```$|^    [^\n]*$|`[^`]*`)", flags=re.M | re.S)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of interfaces and modules into the navigation."""
+    """Set the addresses, and put the pages of interfaces and modules into the navigation."""
+    # `mkdocs serve` has set its address.
+    config.site_url = config.site_url or f"{DOCUMENTATION}/"
+    config.repo_url, config.repo_name = REPOSITORY, "Repository"
     parts = {name: pages for part in config.nav or () for name, pages in part.items()}
     parts["Reference"] += [{t: f"reference/{name}.md"} for name, (t, _) in INTERFACES.items()]
     parts["Develop"].append({"Modules": [{name: f"modules/{name}.md"} for name in packages()]})
