@@ -4,6 +4,8 @@
 # ///
 """Tasks of CONTRIBUTING.md, each in a fresh environment: `nox`, `nox -s tests -- tests/kernels`."""
 
+from pathlib import Path
+
 import nox
 
 nox.needs_version = ">=2025.2.9"
@@ -36,11 +38,13 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def build(session: nox.Session) -> None:
-    """Build sdist and wheel, with the time of the last commit."""
+    """Build sdist and wheel, with the time of the last commit; fail if they have placeholders."""
     session.install("build", "twine")
     epoch = session.run("git", "log", "-1", "--format=%ct", external=True, silent=True)
     session.run("python", "-m", "build", env={"SOURCE_DATE_EPOCH": str(epoch).strip()})
     session.run("twine", "check", "--strict", "dist/*")
+    if ".example/" in Path("spacy_sparsecrf/errors.py").read_text(encoding="utf8"):
+        session.error("Set DOCUMENTATION and REPOSITORY in errors.py before you publish dist/")
 
 
 if __name__ == "__main__":
