@@ -14,6 +14,7 @@ from wasabi import msg
 
 from ..errors import SparseCRFWarning
 from ..features.defaults import DEFAULT_TEMPLATES
+from ..features.featurizer import Featurizer
 from ..progress import Task, watch_compilation
 from ..registry import crf_solvers
 from ..targets.entities import Entities
@@ -107,6 +108,7 @@ def _call_all(pipe: Any, doc: Doc) -> None:
     blocks = Csr(np.zeros(3, np.int64), np.zeros(0, np.int32))
     given = one, one, none, np.zeros(0, np.float32), blocks, np.zeros(0)
     score_numbered(*given, np.zeros((1, 8)))
+    Featurizer(["u:doc_run[0]"])([Doc(doc.vocab, words=["A", ".", "B", "A"])])
     pipe.marginals([doc])
     pipe.nbest(doc, 2)
     pipe.log_probability(doc, _TAGS)
