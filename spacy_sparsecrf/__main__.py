@@ -9,6 +9,7 @@ from .analysis.commands.tune import tune
 from .analysis.commands.weights import dump, patch
 from .cli.config import config
 from .cli.debug import debug
+from .cli.train import train
 from .cli.warmup import warmup
 from .interop.commands.convert import convert
 from .interop.commands.export import export_model
@@ -27,6 +28,7 @@ app.command("export")(export_model)
 # Other options are settings of the config.
 with_settings = {"allow_extra_args": True, "ignore_unknown_options": True}
 app.command(context_settings=with_settings)(debug)
+app.command(context_settings=with_settings)(train)
 app.command(context_settings=with_settings)(tune)
 
 

@@ -1,6 +1,7 @@
 """Every message of the package, with its code, its exception and its warning category."""
 
 import warnings
+from collections.abc import Iterable
 
 # Addresses of the site and of the repository, also for configs, setup.py and docs/site_pages.py.
 # Placeholders: the nox session `build` fails as long as one has the domain .example.
@@ -39,6 +40,15 @@ class MissingExtraError(SparseCRFError, ImportError):
 def warn(message: str) -> None:
     """Raise a SparseCRFWarning, attributed to the caller of the calling function."""
     warnings.warn(printable(message), SparseCRFWarning, stacklevel=3)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a question with the nearest of the known names, for a message; "" if none is near."""
+    from difflib import get_close_matches
+
+    keys = {each.lower(): each for each in known}
+    found = get_close_matches(name.lower(), keys, 1, 0.7)
+    return f"Did you mean {keys[found[0]]}? " if found else ""
 
 
 class _Coded(type):
@@ -201,7 +211,7 @@ class Errors(metaclass=_Coded):
         "[training] max_epochs = -1 streams the corpus, but component '{name}' needs all of it. "
         "Set [training] max_epochs = 0 and stop by patience or max_steps."
     )
-    SC205 = "[components.{name}] {key} = {value!r} is not valid. Set it to {expected}."
+    SC205 = "[{block}] {key} = {value!r} is not valid. Set it to {expected}."
     SC206 = (
         "Gold label {label!r} is not in [initialize.components.{name}.labels] of component "
         "'{name}': {known}. Add it there, or run `spacy init labels`. The text begins: {text!r}."
@@ -262,6 +272,11 @@ class Errors(metaclass=_Coded):
         "('{text}'). Let its method gold return one label for each token of example.predicted."
     )
     SC227 = "Features of '{name}' have {n} rows for Docs of {n_tokens} tokens. Correct them."
+    SC228 = "[corpora.train] or [corpora.dev] path is null: give --paths.train and --paths.dev."
+    SC229 = (
+        "[corpora.NAME] path = '{path}' (--paths.train or --paths.dev) does not exist in {folder}: "
+        "correct it. {nearest}Give a .spacy file or a directory of them."
+    )
 
     # SC3xx: corpora, losses, solvers, learning, model files, graphs
     SC301 = "{n} features are above 2147483647. Use fewer [components.NAME.features] templates."
@@ -428,7 +443,7 @@ class Errors(metaclass=_Coded):
     )
 
     # SC4xx: decoding, first-stage models
-    SC401 = "[components.{block}] has no setting {key!r}: remove it. {nearest}It has: {known}."
+    SC401 = "[{block}] has no setting {key!r}: remove it. {nearest}It has: {known}."
     SC402 = (
         "[components.{name}.decoding] outside_weight = {first} does not work with {second}. Set "
         'outside_weight = 0.0, or method = "viterbi".'
@@ -566,10 +581,12 @@ class Errors(metaclass=_Coded):
         "and 1, or a beta above 0; for labels of tokens, none."
     )
     SC660 = "{part} breaks its interface: {fact}. Correct the class."
+    SC661 = "The config is not valid, correct it. {reason}"
     SC662 = (
         "[components.{name}.{key}] is {found}, not of the type of {key}. Write it as a block:\n"
         '[components.{name}.{key}]\n@{registry} = "{example}"'
     )
+    SC663 = "@{key} = {name!r} is not registered: correct it. {nearest}Use one of: {known}."
 
     # SC7xx: the search for hyperparameters
     SC701 = (

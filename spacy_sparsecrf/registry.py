@@ -9,6 +9,8 @@ from typing import Any, cast
 
 import catalogue
 
+from .errors import Errors, SparseCRFError, nearest
+
 
 class PartRegistry(catalogue.Registry):  # type: ignore[misc]
     """A registry that also finds registered functions by short names, such as "SGD"."""
@@ -16,15 +18,24 @@ class PartRegistry(catalogue.Registry):  # type: ignore[misc]
     def get(self, name: str) -> Callable[..., Any]:
         """Return the function of a name, or of its `full_name` if that is not registered.
 
-        RAISES: catalogue.RegistryError if neither is registered.
+        RAISES: SparseCRFError with the nearest name if neither is registered.
         """
-        try:
+        if name in self:
             return cast("Callable[..., Any]", super().get(name))
-        except catalogue.RegistryError:
-            full = self.full_name(name)
-            if not full:
-                raise
-        return self.get(full)
+        if full := self.full_name(name):
+            return self.get(full)
+        known, key = sorted(self.get_all()), self.namespace[-1]
+        values = {"key": key, "name": name, "nearest": nearest(name, known)}
+        raise SparseCRFError(Errors.SC663.format(**values, known=", ".join(known)))
+
+    def find(self, name: str) -> dict[str, Any]:
+        """Return where a function is defined. `spacy package` also tries names that do not exist.
+
+        RAISES: catalogue.RegistryError if neither the name nor its `full_name` is registered.
+        """
+        if name not in self and not self.full_name(name):
+            raise catalogue.RegistryError(name)
+        return dict(super().find(name))
 
     def full_name(self, short: object) -> str:
         """Return the registered name for a short name, ignoring case; "" if there is none."""

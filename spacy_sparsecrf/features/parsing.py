@@ -19,7 +19,7 @@ dollar signs each time that it saves and loads a config.
 import re
 from typing import NamedTuple, NoReturn
 
-from ..errors import Errors, MissingExtraError, SparseCRFError
+from ..errors import Errors, MissingExtraError, SparseCRFError, nearest
 from ..schema import HALF
 from . import attributes
 from .attributes import AFFIX, CLUSTER, EXPRESSION, EXTENSION, NGRAMS, PHRASE, SPAN, VALUE, VECTOR
@@ -139,7 +139,9 @@ def parse_read(cursor: Cursor) -> Read:
     start = cursor.at
     name = cursor.take(_WORD)
     if name not in attributes.NAMES:
-        cursor.fail(f"an attribute, one of {', '.join(attributes.NAMES)}", at=start)
+        near = nearest(name, attributes.NAMES).rstrip()
+        known = f"an attribute, one of {', '.join(attributes.NAMES)}"
+        cursor.fail(f"{known} ({near})" if near else known, at=start)
     return _parse_arguments(cursor, name)
 
 

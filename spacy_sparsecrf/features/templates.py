@@ -222,7 +222,7 @@ def _parse_kind(cursor: Cursor) -> str:
     """Parse `kind ":"`."""
     kind = cursor.take_char("ub*")
     if not kind:
-        cursor.fail("a kind, one of u, b, *")
+        cursor.fail("a kind, one of u, b, *, as in 'u:lower[0]'")
     cursor.expect(":")
     return kind
 

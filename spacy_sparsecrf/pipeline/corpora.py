@@ -11,7 +11,6 @@ from traceback import extract_stack
 from typing import Any
 
 import srsly
-from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span, SpanGroup
 from spacy.training import Example
@@ -19,7 +18,9 @@ from spacy.training.corpus import FILE_TYPE, Corpus, walk_corpus
 from spacy.util import registry
 from spacy.vocab import Vocab
 
+from ..errors import Errors, SparseCRFError, nearest
 from ..progress import Task
+from ..schema import reported_as
 from ..targets.base import have_same_tokens
 from .annotations import Annotations
 
@@ -64,7 +65,7 @@ class AnnotatedCorpus(Corpus):
     annotations: names of gold annotations to copy to predicted Docs, see `annotations`.
     gold_tokens: whether predicted Docs have the words of the gold Docs.
     keep: whether to cache gold Docs in memory, so that later passes read no files.
-    RAISES: ValueError without a path, SparseCRFError for an unknown annotation.
+    RAISES: SparseCRFError without a path, for a path without files, and an unknown annotation.
     """
 
     def __init__(
@@ -79,7 +80,11 @@ class AnnotatedCorpus(Corpus):
         keep: bool = True,
     ) -> None:
         if path is None:
-            raise ValueError(SpacyErrors.E913)
+            raise SparseCRFError(Errors.SC228)
+        own = Path(path)
+        if "*" not in own.name and not own.exists():
+            near = nearest(own.name, [each.name for each in own.parent.glob("*")])
+            raise SparseCRFError(Errors.SC229.format(path=own, folder=Path.cwd(), nearest=near))
         reading: dict[str, Any] = {"gold_preproc": gold_preproc, "max_length": max_length}
         super().__init__(path, limit=limit, augmenter=augmenter, **reading)
         self._annotations = Annotations.parse(annotations)
@@ -151,7 +156,8 @@ def _read_docs(vocab: Vocab, paths: Iterable[Path], limit: int) -> Iterator[Doc]
     for path in paths:
         if not path.name.endswith(FILE_TYPE):
             continue
-        packed = DocBin().from_disk(path)
+        with reported_as(Errors.SC621, path=path):
+            packed = DocBin().from_disk(path)
         groups = _group_contents(packed.span_groups)
         packed.span_groups = [b""] * len(groups)
         data = _unpacked([message or _NIL for message in packed.user_data], use_list=False)

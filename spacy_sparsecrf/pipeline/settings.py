@@ -40,7 +40,6 @@ Keys of a stage: see `corpus.schedule.Stage`; a single pattern may replace a lis
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -55,7 +54,7 @@ from ..corpus.encoded import Observations
 from ..corpus.schedule import ADMIT, REQUIRE, Admit, Require
 from ..decoding.once import Once
 from ..decoding.transitions import valid_transitions
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, nearest
 from ..features.attributes import DOC_ENTITY
 from ..model.model import Kind
 from ..registry import PartRegistry, crf_engines, crf_features, crf_solvers, crf_targets
@@ -161,12 +160,12 @@ def _describe(owner: type[SettingsBlock], name: str, given: Any, error: Validati
             break
     if unknown:
         known = list(owner.model_fields)
-        nearest = f"Did you mean {near[0]}? " if (near := get_close_matches(unknown, known)) else ""
-        values = {"block": ".".join([name, *path]), "key": unknown, "nearest": nearest}
+        block = ".".join(["components", name, *path])
+        values = {"block": block, "key": unknown, "nearest": nearest(unknown, known)}
         return Errors.SC401.format(**values, known=", ".join(known))
-    block = [name, *path[:1]] if len(path) > 1 else [name]
-    key = ", ".join(path[len(block) - 1 :])
-    return Errors.SC205.format(name=".".join(block), key=key, value=given, expected=expected)
+    block = ".".join(["components", name, *path[: len(path) > 1]])
+    key = ", ".join(path[len(path) > 1 :])
+    return Errors.SC205.format(block=block, key=key, value=given, expected=expected)
 
 
 class DecodingSettings(SettingsBlock):

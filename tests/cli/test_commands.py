@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -11,12 +12,12 @@ from pathlib import Path
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
-from spacy.util import load_model_from_config
+from spacy.util import load_config, load_model_from_config, logger
 from thinc.api import Config
 
 from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.cli.config import shipped_configs
-from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.loss.size import as_text
 from spacy_sparsecrf.pages.rendering import render
 
@@ -29,7 +30,17 @@ TSV = "The\tDT\ncat\tNN\n\nruns\tVB\n\n"
 
 
 def test_every_command_has_help():
-    for command in ("config", "explain", "errors", "debug", "dump", "patch", "convert", "warmup"):
+    for command in (
+        "config",
+        "explain",
+        "errors",
+        "debug",
+        "dump",
+        "patch",
+        "convert",
+        "train",
+        "warmup",
+    ):
         assert command in run("--help").stdout
         assert "Usage" in run(command, "--help").stdout
     assert "Usage" in run(code=2).output
@@ -104,6 +115,86 @@ def test_options_that_do_not_fit_and_missing_files_are_refused(tmp_path):
     data = ("--paths.train", "no.spacy", "--paths.dev", "no.spacy")
     done = run("tune", config, "-o", tmp_path / "out", *data, code=1)
     assert "no.spacy" in done.output and "Traceback" not in done.output
+
+
+MISTAKES = [
+    # Text of the config, its replacement, and parts of the message.
+    (
+        "inner_iter",
+        "iner_iter",
+        r"SC401\] \[components\.ner\.solver\].*iner_.*mean inner_iterations",
+    ),
+    ("threshold =", "treshold =", r"SC401\] \[components\.ner\] .*treshold.*mean threshold\?"),
+    ("templates =", "tempaltes =", r"SC401\] \[components\.ner\.features\].*mean templates\?"),
+    (
+        "scheme =",
+        "shceme =",
+        r"SC401\] \[components\.ner\.target\].*mean scheme\? It has: scheme, types",
+    ),
+    ("path =", "limt = 1\npath =", r"SC401\] \[corpora\.train\].*limt.*mean limit\?"),
+    (
+        "iterations = 20",
+        'iterations = "x"',
+        r"SC205\] \[components\.ner\.solver\] inner.*'x'.* int\.",
+    ),
+    ("l1 = 0.2", 'l1 = "x"', r"SC205\] \[components\.ner\] l1 = 'x'.* float\."),
+    ("OWLQN", "OWLQM", r"SC663\] @crf_solvers = .*OWLQM.*mean spacy_sparsecrf\.OWLQN\.v1\?"),
+    ('"@word_labels"', '"u:lowr[0]"', r"SC101\] .*\(Did you mean lower\?\); found 'lowr'"),
+    (
+        "train = null",
+        "train = null",
+        r"SC228\] \[corpora\.train\] or \[corpora\.dev\].*--paths\.dev",
+    ),
+    ("learning.polish", "learnin.polish", r"SC661\] .*\n.*'learnin' is not defined"),
+    ("${paths.dev}", "${paths.dve}", r"SC661\] (.|\n)*paths\.dve"),
+    ("patience = 1", 'patience = "x"', r"SC661\] .*\n.*patience"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), MISTAKES, ids=[x[1] for x in MISTAKES])
+def test_training_explains_mistakes_in_a_config(old, new, message, corpus, tmp_path):
+    text = (CONFIGS / "ner.cfg").read_text(encoding="utf8")
+    (tmp_path / "a.cfg").write_text(text.replace(old, new, 1), encoding="utf8")
+    paths = (
+        [] if "SC228" in message else [f"--paths.{x}={corpus.dev_path}" for x in ("train", "dev")]
+    )
+    failed = run("train", tmp_path / "a.cfg", *paths, code=1)
+    assert re.match(rf"Error: \[{message}", failed.stderr) and failed.stderr.count("\n") < 4
+
+
+def test_training_explains_errors_of_files_and_of_the_component(corpus, tmp_path):
+    files = {"train": str(tmp_path / "trian.spacy"), "dev": corpus.dev_path}
+    (tmp_path / "train.spacy").write_bytes(b"no DocBin")
+    failed = _failed_training(files)
+    assert "SC229" in failed and "trian.spacy" in failed and "Did you mean train.spacy?" in failed
+    assert "SC621" in _failed_training(files | {"train": str(tmp_path / "train.spacy")})
+    files["train"] = corpus.dev_path
+    assert "SC229" in _failed_training(files | {"dev": str(tmp_path / "none")})
+    solver = {"components.sparse_crf.solver.@crf_solvers": "spacy_sparsecrf.NewtonCG.v1"}
+    config = load_config(SHIPPED_CONFIG, overrides=solver)
+    config.to_disk(tmp_path / "a.cfg")
+    assert "SC308" in _failed_training(files, tmp_path / "a.cfg")
+    level = logger.level
+    with pytest.raises(SparseCRFError, match="SC229"):
+        run("train", SHIPPED_CONFIG, "--paths.train", "none.spacy", "--verbose")
+    logger.setLevel(level)
+    assert "--sead" in run("train", SHIPPED_CONFIG, "--sead", 1, code=2).output
+
+
+def _failed_training(files: dict[str, str], config: Path = SHIPPED_CONFIG) -> str:
+    paths = [f"--paths.{name}={path}" for name, path in files.items()]
+    return str(run("train", config, *paths, code=1).stderr)
+
+
+def test_training_writes_the_same_pipeline_as_spacys_command(corpus, tmp_path):
+    options = ["--paths.train", corpus.train_path, "--paths.dev", corpus.dev_path]
+    options += ["--training.max_steps", "1"]
+    printed = run("train", SHIPPED_CONFIG, "-o", tmp_path / "new" / "own", *options).stdout
+    assert printed.count("Using CPU") == 1 and "--gpu-id" not in printed
+    run_spacy("train", SHIPPED_CONFIG, "--output", tmp_path / "spacy", *options)
+    for name in ("config.cfg", "sparse_crf/model", "sparse_crf/cfg", "meta.json"):
+        own, other = (tmp_path / x / "model-best" / name for x in ("new/own", "spacy"))
+        assert own.read_bytes() == other.read_bytes()
 
 
 def test_explaining_a_model_and_a_text(trained_dir, tmp_path):

@@ -1,0 +1,87 @@
+"""`train`: spaCy's trainer, with short messages of errors."""
+
+import inspect
+import logging
+import sys
+from collections.abc import Iterator
+from configparser import InterpolationError
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+from spacy.util import load_config, logger, registry
+from thinc.api import Config, ConfigValidationError
+from typer import Argument, Context, Option
+
+from ..errors import Errors, SparseCRFError, nearest
+from .common import Code, overrides_of, reported
+from .printing import msg
+
+
+def train(
+    ctx: Context,
+    path: Annotated[Path, Argument(metavar="CONFIG", exists=True, allow_dash=True)],
+    output: Annotated[Path | None, Option("--output", "-o", help="Directory to write")] = None,
+    code: Code = None,
+    verbose: Annotated[bool, Option("--verbose", "-V", help="Show details, tracebacks")] = False,
+    gpu_id: Annotated[int, Option("--gpu-id", "-g", help="GPU of other components")] = -1,
+) -> None:
+    """Train a pipeline as `spacy train` does, but print errors without a traceback.
+
+    Override settings of the config as in `spacy train`: --paths.train train.spacy.
+    """
+    # Imported here because spaCy's command line takes a second to import.
+    from spacy.cli._util import import_code, setup_gpu
+    from spacy.training.initialize import init_nlp
+    from spacy.training.loop import train as run_loop
+
+    logger.setLevel(logging.DEBUG if verbose else logger.level)
+    config = Config()
+    with nullcontext() if verbose else reported():
+        import_code(code)
+        if gpu_id >= 0:
+            setup_gpu(gpu_id)
+        else:
+            msg.info("Using CPU")  # not by setup_gpu, which recommends a GPU if there is one
+        # Not spaCy's command, which prints errors of a config with all settings of a block.
+        try:
+            config = load_config(path, overrides=overrides_of(ctx), interpolate=False)
+            msg.divider("Initializing pipeline")
+            nlp = init_nlp(config, use_gpu=gpu_id)
+        except (ConfigValidationError, InterpolationError) as error:
+            raise SparseCRFError(_explain(config, error)) from error
+        if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
+        run_loop(nlp, output, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
+
+
+def _explain(config: Config, error: Any) -> str:
+    """Describe the first wrong setting: its block, value and valid values or the nearest key.
+
+    error: ConfigValidationError or InterpolationError; the former has, for a block, the settings
+    including defaults.
+    """
+    found: Any = own if isinstance(own := getattr(error, "config", None), dict) else {}
+    kind = next((key for key in found if key.startswith("@")), "")
+    *place, key = (kind and error.errors and error.errors[0].get("loc")) or [""]
+    if key not in found:
+        shown = error.from_error(error, show_config=False) if found else error
+        return Errors.SC661.format(reason=str(shown).strip())
+    # spaCy reports the factory of a component, not its name.
+    same = (x for x, own in _blocks(config, "") if key in own and found[kind] in own.values())
+    block, value = next(same, ".".join(map(str, place))), found[key]
+    known = dict(inspect.signature(registry.get(kind[1:], found[kind])).parameters)
+    if key in known:
+        expected = f"a value of type {inspect.formatannotation(known[key].annotation)}"
+        return Errors.SC205.format(block=block, key=key, value=value, expected=expected)
+    names = [name for name in known if name not in ("nlp", "name")]
+    values = {"block": block, "key": key, "nearest": nearest(key, names)}
+    return Errors.SC401.format(**values, known=", ".join(names))
+
+
+def _blocks(config: dict[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield all blocks inside a block of a config, and their names."""
+    yield name, config
+    for key, value in config.items():
+        if isinstance(value, dict):
+            yield from _blocks(value, f"{name}.{key}" if name else key)
