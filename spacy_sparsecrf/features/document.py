@@ -18,7 +18,9 @@ values are the same with and without annotation. Docs of one sentence have no va
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import compress, product
+from typing import Any
 
 import numpy as np
 from spacy.attrs import LOWER  # type: ignore[import-not-found]
@@ -31,8 +33,8 @@ from .attributes import DOC_LEFT, DOC_LOWER, DOC_RIGHT, DOC_RUN, DOC_TITLE, Valu
 from .plan import TemplatePlan
 from .stacking import most_elsewhere
 
-_FINAL = np.array([*map(get_string_id, ".!?…")], dtype=np.uint64)
-_OPENING = np.array([*map(get_string_id, ":¿¡-–—•*'\"“«")], dtype=np.uint64)
+# Words that end a sentence, and words that begin a quotation.
+_MARKS = tuple(np.array([*map(get_string_id, own)], np.uint64) for own in (".!?…", ":¿¡-–—•*'\"“«"))
 _TEXTS = ["".join(sorted(compress("ULBI", own))) for own in product((0, 1), repeat=4)]
 _SETS = np.array([*map(get_string_id, _TEXTS)], dtype=np.uint64)
 TEXTS: dict[int, Value] = {1: 1, **dict(zip(_SETS.tolist(), _TEXTS, strict=True))}
@@ -46,23 +48,30 @@ def fill(values: Values, plan: TemplatePlan, division: Division) -> None:
 
     values: [N, A], of annotations, in and out; division: of the Docs.
     """
-    from ..kernels import hashing
-
-    ends, marks, columns = division.ends, (_FINAL, _OPENING), plan.document
-    lower, run = plan.annotations.index(LOWER), columns.get(DOC_RUN, 0)
+    ends, columns, kernels = division.ends, plan.document, _kernels()
+    lower = plan.annotations.index(LOWER)
     cells = np.zeros(len(values), np.int64)
-    cells[np.array(division.apart, np.int64)] = 1
-    if len(columns) > 1 or not run:
-        capitals = cells.copy()
-        hashing.find_capitals(ends, values, lower, marks, capitals)
-        own = capitals >= 0
+    if len(division.apart):
+        cells[division.apart] = 1
+    if not kernels.find_capitals(ends, values, lower, _MARKS, cells):
+        return
+    if {*columns} - {DOC_RUN}:
+        own = cells >= 0
         docs = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))[own]
-        for name, found in _read(columns, values[own, lower], docs, capitals[own]):
+        for name, found in _read(columns, values[own, lower], docs, cells[own]):
             values[own, columns[name]] = found
-    if run:
+    if DOC_RUN in columns:
         size = 1 << (2 * len(values)).bit_length()
         table = np.zeros(size, np.uint64), np.zeros((size, 4), np.int32)
-        hashing.find_runs(ends, values, (lower, run), marks, table, cells, _SETS)
+        kernels.find_runs(ends, values, (lower, columns[DOC_RUN]), table, cells, _SETS)
+
+
+@cache
+def _kernels() -> Any:
+    """Import the kernels, with numba, only once: an import takes as long as reading a Doc."""
+    from ..kernels import hashing
+
+    return hashing
 
 
 def _read(

@@ -95,16 +95,17 @@ def cut(
 @kernel(nogil=False)
 def find_capitals(
     ends: Ints, values: Ints, lower: int, marks: tuple[Ints, Ints], cells: Ints
-) -> None:
+) -> int:
     """Find the words with capitals in Docs of several sentences; see `features.document`.
 
-    ends, values, marks: as for `find_runs`; lower: column of LOWER.
+    ends, values: as for `find_runs`; lower: column of LOWER.
+    marks: [n] uint64, words that end a sentence, and words that begin a quotation.
     cells: [N] int64, in: 1 for words behind an empty line, 0 for others. Out: 0 without capitals, 1
     for a word with capitals where a sentence or a quotation begins, 2 for one elsewhere; -1 in Docs
-    of one sentence.
+    of one sentence. RETURNS: the number of Docs of several sentences.
     """
     final, opening = marks
-    first = 0
+    first = several = 0
     for d in range(len(ends)):
         sentences = 0
         for t in range(first, ends[d]):
@@ -116,9 +117,11 @@ def find_capitals(
                 quoted |= values[t - 1, lower] == mark
             sentences += begins
             cells[t] = 2 - (begins or quoted) if values[t, 0] != values[t, lower] else 0
+        several += sentences > 1
         if sentences < 2:
             cells[first : ends[d]] = -1
         first = ends[d]
+    return several
 
 
 @kernel(nogil=False)
@@ -126,7 +129,6 @@ def find_runs(
     ends: Ints,
     values: Ints,
     columns: tuple[int, int],
-    marks: tuple[Ints, Ints],
     table: tuple[Ints, Ints],
     cells: Ints,
     sets: Ints,
@@ -136,14 +138,12 @@ def find_runs(
     ends: [D] int64, end of each Doc, in words.
     values: [N, A] uint64, of words, in and out; ORTH in column 0.
     columns: that have LOWER, and that have 0 and get the value of the set of positions.
-    marks: [n] uint64, words that end a sentence, and words that begin a quotation.
     table: [C] uint64 and [C, 4] int32, zeros, C a power of two >= 2 N.
-    cells: [N] int64, 1 for words behind an empty line, 0 for others, changed.
+    cells: [N] int64, of `find_capitals`, changed.
     sets: [16] uint64, values of sets of positions: 8 for a word alone, 4 for the last one of a run,
     2 for the first one, 1 for an inner one.
     """
     (lower, column), (keys, counts) = columns, table
-    find_capitals(ends, values, lower, marks, cells)
     mask = np.uint64(len(keys) - 1)
     first = 0
     for d in range(len(ends)):
