@@ -35,6 +35,9 @@ def train(
     from spacy.training.initialize import init_nlp
     from spacy.training.loop import train as run_loop
 
+    from ..pipeline.corpora import check_path
+    from ..pipeline.spacy_loop import READER
+
     logger.setLevel(logging.DEBUG if verbose else logger.level)
     config = Config()
     with nullcontext() if verbose else reported():
@@ -47,6 +50,10 @@ def train(
         try:
             config = load_config(path, overrides=overrides_of(ctx), interpolate=False)
             msg.divider("Initializing pipeline")
+            # Also of the development corpus, which training reads late.
+            for own in config.interpolate().get("corpora", {}).values():
+                if isinstance(own, dict) and own.get("@readers") == READER and own["path"]:
+                    check_path(Path(own["path"]))
             nlp = init_nlp(config, use_gpu=gpu_id)
         except (ConfigValidationError, InterpolationError) as error:
             raise SparseCRFError(_explain(config, error)) from error

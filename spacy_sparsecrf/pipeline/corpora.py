@@ -81,10 +81,6 @@ class AnnotatedCorpus(Corpus):
     ) -> None:
         if path is None:
             raise SparseCRFError(Errors.SC228)
-        own = Path(path)
-        if "*" not in own.name and not own.exists():
-            near = nearest(own.name, [each.name for each in own.parent.glob("*")])
-            raise SparseCRFError(Errors.SC229.format(path=own, folder=Path.cwd(), nearest=near))
         reading: dict[str, Any] = {"gold_preproc": gold_preproc, "max_length": max_length}
         super().__init__(path, limit=limit, augmenter=augmenter, **reading)
         self._annotations = Annotations.parse(annotations)
@@ -100,6 +96,7 @@ class AnnotatedCorpus(Corpus):
 
         RAISES: SparseCRFError for an extension attribute to copy that is not registered.
         """
+        check_path(self.path)
         files = walk_corpus(self.path, FILE_TYPE)
         states = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
         source, given = (nlp.vocab, self._settings, *states), None
@@ -143,6 +140,13 @@ class AnnotatedCorpus(Corpus):
 
 
 make_annotated_corpus = AnnotatedCorpus  # the name of the entry point
+
+
+def check_path(path: Path) -> None:
+    """Raise SparseCRFError if a path of a corpus does not exist. path: may be a pattern."""
+    if "*" not in path.name and not path.exists():
+        near = nearest(path.name, [each.name for each in path.parent.glob("*")])
+        raise SparseCRFError(Errors.SC229.format(path=path, folder=Path.cwd(), nearest=near))
 
 
 def _read_docs(vocab: Vocab, paths: Iterable[Path], limit: int) -> Iterator[Doc]:

@@ -21,7 +21,7 @@ MOST_STEPS = 10  # maximum between two evaluations without a warning
 DEFAULT_SCORE = "tag_acc"
 # Scorers whose score names are known; the names of a user's scorer are not.
 _KNOWN_SCORERS = (TOKEN_SCORER, "spacy.tagger_scorer.v1", "spacy.morphologizer_scorer.v1")
-_READER = "spacy_sparsecrf.AnnotatedCorpus.v1"
+READER = "spacy_sparsecrf.AnnotatedCorpus.v1"
 _ENDLESS = -1  # the value of [training] max_epochs
 
 
@@ -139,7 +139,7 @@ def _scores_tags(nlp: Language, name: str) -> bool:
 def _warn_of_copied(setup: Setup, nlp: Language) -> None:
     """Warn if development Docs get gold annotation that the component predicts, and would keep."""
     block = block_of(nlp, "dev_corpus")
-    if setup.settings.overwrite or block.get("@readers") != _READER:
+    if setup.settings.overwrite or block.get("@readers") != READER:
         return
     copied, scored = Annotations.parse(block.get("annotations", ())), setup.target.scoring()
     attr, key = scored.get(TOKEN_ATTR, ""), scored.get("spans_key")
