@@ -52,7 +52,7 @@ def train(
             msg.divider("Initializing pipeline")
             # Also of the development corpus, which training reads late.
             for own in config.interpolate().get("corpora", {}).values():
-                if isinstance(own, dict) and own.get("@readers") == READER and own["path"]:
+                if isinstance(own, dict) and own.get("@readers") == READER and own.get("path"):
                     check_path(Path(own["path"]))
             nlp = init_nlp(config, use_gpu=gpu_id)
         except (ConfigValidationError, InterpolationError) as error:
