@@ -20,7 +20,7 @@ DOCUMENTS = {
     name: name
     for name in ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")
 }
-REPORTS = ("README.md", "BENCHMARKS.md", "SOLVERS.md", "LAVERGNE.md", "LATTICES.md")
+REPORTS = ["README", "EXPERIMENTS", "RELIABILITY", "BENCHMARKS", "SOLVERS", "LAVERGNE", "LATTICES"]
 LINK = re.compile(r"(\]\()((?:\.\./)?[\w./-]+)((?:#[\w-]*)?\))")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$|(?<![\\$\w])\$([^$\n]+)\$(?!\w)", flags=re.M | re.S)
 # Pages of the Python interface: title, and modules with their objects, below `spacy_sparsecrf`.
@@ -60,6 +60,14 @@ INTERFACES = {
 OPTIONS = """    options:
       {show_root_heading: true, show_root_full_path: false, skip_local_inventory: true}
 """
+# Modules are for contributors: the search leads to the guide and the reference.
+MODULE = """---
+search: {{exclude: true}}
+---
+# `spacy_sparsecrf.{name}`
+
+::: spacy_sparsecrf.{name}
+"""
 ARGUMENT = re.compile(r"(?<=<p>)((?:\w+, )*\w+): |\n((?:\w+, )*\w+): ")
 CODE = re.compile(r"(^```.*?^```$|^    [^\n]*$|`[^`]*`)", flags=re.M | re.S)
 
@@ -78,14 +86,14 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add documents of the repository, reports with plots, notebooks and reference pages."""
     pages = {page: ROOT / name for name, page in DOCUMENTS.items()}
-    pages |= {f"project/{name}": ROOT / "project" / name for name in REPORTS}
+    pages |= {f"project/{name}.md": ROOT / "project" / f"{name}.md" for name in REPORTS}
     for plot in (ROOT / "project").glob("*/plots/*.png"):
         pages[plot.relative_to(ROOT).as_posix()] = plot
     for page, path in pages.items():
         files.append(File.generated(config, page, abs_src_path=str(path)))
     texts = {f"notebooks/{each.stem}.md": _notebook(each) for each in NOTEBOOKS.glob("*.ipynb")}
     for name in packages():
-        texts[f"modules/{name}.md"] = f"# `spacy_sparsecrf.{name}`\n\n::: spacy_sparsecrf.{name}\n"
+        texts[f"modules/{name}.md"] = MODULE.format(name=name)
     for name, (title, modules) in INTERFACES.items():
         objects = [
             f"{module}.{each}" for module, names in modules.items() for each in names.split()
