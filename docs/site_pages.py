@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -89,6 +90,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages |= {f"project/{name}.md": ROOT / "project" / f"{name}.md" for name in REPORTS}
     for plot in (ROOT / "project").glob("*/plots/*.png"):
         pages[plot.relative_to(ROOT).as_posix()] = plot
+    # Browsers need a font with a table of mathematics, which few systems have.
+    pages["fonts/formulas.ttf"] = Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSerif.ttf")
     for page, path in pages.items():
         files.append(File.generated(config, page, abs_src_path=str(path)))
     texts = {f"notebooks/{each.stem}.md": _notebook(each) for each in NOTEBOOKS.glob("*.ipynb")}
