@@ -20,10 +20,11 @@ from .toy_data import PROJECT, write_all
 
 TRIAL = {"bench_size": "quick", "study_size": "quick", "lavergne_size": "quick"}
 TRIAL |= {"lattices_size": "quick", "train_words": 1000}
-# Commands that start many processes, or need a cluster.
+# Commands that start many processes, or need a cluster or the extra `bench`.
 SLOW = {
     *("measure-whole", "measure-gradient", "measure-decode", "bench-workers", "bench-driver"),
     *("lavergne-run", "solvers-race", "lattices-race", "lattices-report", "corpus", "pronounce"),
+    "pictures-draw",
 }
 # Pipelines that commands load.
 TRAINED = {"ud": "ud_tagger", "chunks": "conll2000_chunks"}
@@ -42,7 +43,9 @@ def commands() -> dict[str, dict]:
 def run(words: list[str], there: bool = True) -> None:
     """Run the words of a command in this process, or only parse its arguments."""
     assert words[:2] == ["python", "-m"]
-    name = {"bench": "bench.__main__", "spacy": "spacy.cli"}.get(words[2], words[2])
+    name = {"bench": "bench.__main__", "pictures": "pictures.__main__", "spacy": "spacy.cli"}.get(
+        words[2], words[2]
+    )
     module = importlib.import_module(name)
     app = getattr(module, "app", None) or Typer()
     if name != "spacy.cli" and hasattr(module, "main"):
