@@ -7,7 +7,7 @@ from .analysis.commands.error_report import errors
 from .analysis.commands.explain import explain
 from .analysis.commands.tune import tune
 from .analysis.commands.weights import dump, patch
-from .cli.config import config
+from .cli.config import config, example
 from .cli.debug import debug
 from .cli.train import train
 from .cli.warmup import warmup
@@ -21,7 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (calibrate, config, convert, explain, errors, dump, label, patch, warmup):
+for command in (calibrate, config, convert, example, explain, errors, dump, label, patch, warmup):
     app.command()(command)
 app.command("import")(import_model)
 app.command("export")(export_model)

@@ -526,7 +526,7 @@ class Errors(metaclass=_Coded):
         "{path}, line {line}, is not a weight: {reason}. Write it as `python -m spacy_sparsecrf "
         "dump` does, separated by tabs."
     )
-    SC607 = "There is no config {name!r}. Choose one of: {known}."
+    SC607 = "There is no {kind} {name!r}: correct it. {nearest}Choose one of: {known}."
     SC608 = "{path} exists. Add --force to overwrite it, or write to another place."
     SC610 = "{path}, line {line}, is not UTF-8: {reason}. Run `iconv {path} -t utf-8 -f {encoding}."
     SC611 = (

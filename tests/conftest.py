@@ -32,6 +32,7 @@ hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=Non
 hypothesis.settings.load_profile("same")
 
 CONFIGS = Path(__file__).parents[1] / "configs"
+EXAMPLES = Path(__file__).parents[1] / "spacy_sparsecrf" / "examples"
 
 
 def _for_tests() -> Path:

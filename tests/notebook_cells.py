@@ -1,5 +1,7 @@
 """Run notebooks in one process without Jupyter: execute cells as Python, capture outputs.
 
+Lines that begin with `!` are commands, as on pages.
+
 `python -m tests.notebook_cells` runs the notebooks of docs/notebooks and stores their outputs.
 """
 
@@ -7,12 +9,14 @@ import ast
 import contextlib
 import io
 import json
-import shutil
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from .page_blocks import run_command
 
 DOCS = Path(__file__).parent.parent / "docs"
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
@@ -27,12 +31,10 @@ def cells_of(path: Path, kind: str) -> list[Cell]:
 
 
 def run_notebook(path: Path, folder: Path) -> list[list[Cell]]:
-    """Run a notebook in a directory with a copy of docs/data. RETURNS: the outputs by cell."""
-    shutil.copytree(DOCS / "data", folder / "data")
-    (folder / "notebooks").mkdir()
-    names: dict[str, Any] = {"__name__": "__main__"}
+    """Run a notebook in an empty directory. RETURNS: the outputs by cell."""
+    names: dict[str, Any] = {"__name__": "__main__", "run_command": run_command}
     with pytest.MonkeyPatch.context() as patched:
-        patched.chdir(folder / "notebooks")
+        patched.chdir(folder)
         return [
             _run_cell("".join(cell["source"]), names, number)
             for number, cell in enumerate(cells_of(path, "code"), start=1)
@@ -41,6 +43,7 @@ def run_notebook(path: Path, folder: Path) -> list[list[Cell]]:
 
 def _run_cell(code: str, names: dict[str, Any], number: int) -> list[Cell]:
     """Run a cell. RETURNS: its printed text, and the value of its last expression."""
+    code = re.sub(r"^!(.*)$", r'print(run_command("\1"), end="")', code, flags=re.M)
     tree, last, outputs = ast.parse(code), None, []
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = ast.Expression(tree.body.pop().value)  # type: ignore[attr-defined]

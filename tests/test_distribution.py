@@ -70,6 +70,7 @@ def test_two_builds_have_the_same_bytes_and_the_wheel_its_configs_pages_and_type
     found = set(zipfile.ZipFile(wheel).namelist())
     shown = {str(path.relative_to(ROOT)) for path in ROOT.glob("spacy_sparsecrf/pages/*.html")}
     shown |= {f"spacy_sparsecrf/configs/{path.name}" for path in (ROOT / "configs").glob("*.cfg")}
+    shown |= {str(path.relative_to(ROOT)) for path in ROOT.glob("spacy_sparsecrf/examples/*")}
     assert shown | {"spacy_sparsecrf/py.typed"} <= found
     assert any(name.endswith(".html") for name in shown)
     assert not [name for name in found if not name.startswith("spacy_sparsecrf")]

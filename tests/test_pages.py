@@ -21,6 +21,7 @@ from spacy.training import Example
 from spacy.training.loggers import console_logger_v3
 
 from . import page_blocks
+from .conftest import EXAMPLES
 from .interop.test_import import PEERS, crfsuite
 from .test_docs import DOCUMENTS, ROOT
 
@@ -36,16 +37,16 @@ Names = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
-    """A directory after running the tutorial."""
+    """A directory after running the tutorial, with the examples of other pages."""
     directory = tmp_path_factory.mktemp("tutorial")
-    for path in (DOCS / "data").iterdir():
-        shutil.copy(path, directory)
     with pytest.MonkeyPatch.context() as patched, warnings.catch_warnings():
         # spaCy relies on the garbage collector to close the files that it writes.
         warnings.simplefilter("ignore", ResourceWarning)
         patched.chdir(directory)
         page_blocks.run_page(TUTORIAL, {})
         gc.collect()
+    for path in EXAMPLES.iterdir():
+        shutil.copy(path, directory)
     return directory
 
 
@@ -137,8 +138,12 @@ def test_the_tutorial_shows_what_it_does(place):
 def test_what_a_page_shows_runs(page, place, tmp_path, monkeypatch):
     copy = tmp_path / "place"
     shutil.copytree(place, copy)
-    if "--dev" in page.read_text(encoding="utf-8"):
-        (copy / "dev.spacy").unlink()  # which the page makes
+    text = page.read_text(encoding="utf-8")
+    # Files that the page makes.
+    made = [f"{name}*" for name in re.findall(r"spacy_sparsecrf example (\w+)$", text, flags=re.M)]
+    made += ["dev.spacy"] if "--dev" in text else []
+    for path in [path for pattern in made for path in copy.glob(pattern)]:
+        path.unlink()
     monkeypatch.chdir(copy)
     monkeypatch.syspath_prepend(copy)
     # Objects that a page registers are unregistered afterwards.

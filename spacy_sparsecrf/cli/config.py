@@ -1,14 +1,14 @@
-"""`config`: write one of the package's configs."""
+"""`config` and `example`: write one of the package's configs, or example data."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import srsly
 import typer
 
-from ..errors import DOCUMENTATION, Errors, SparseCRFError
+from ..errors import DOCUMENTATION, Errors, SparseCRFError, nearest
 from .common import Force, check_free, reported, with_folder
 from .printing import msg
 from .solver_configs import VARIANTS, with_solver
@@ -16,6 +16,7 @@ from .solver_configs import VARIANTS, with_solver
 _INSIDE = Path(__file__).parents[1] / "configs"
 # In a checkout, the configs are next to the package.
 _FOLDER = _INSIDE if _INSIDE.is_dir() else _INSIDE.parents[1] / "configs"
+_EXAMPLES = sorted(_INSIDE.with_name("examples").glob("*"))
 
 
 def config(
@@ -59,6 +60,25 @@ def config(
         msg.good(f"The config {name} is in {output}")
 
 
+def example(name: str, force: Force = False) -> None:
+    """Write example data into this directory: addresses, tickets (JSONL), ingredients (columns)."""
+    with reported():
+        names = {path: path.stem.split("-")[0] for path in _EXAMPLES}
+        if name not in names.values():
+            raise _unknown("example", name, dict.fromkeys(names.values()))
+        found = [path for path in _EXAMPLES if names[path] == name]
+        for path in found:
+            check_free(Path(path.name), force)
+        for path in found:
+            Path(path.name).write_bytes(path.read_bytes())
+            msg.good(f"The example {name} is in {path.name}")
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> SparseCRFError:
+    values = {"nearest": nearest(name, known), "known": ", ".join(known)}
+    return SparseCRFError(Errors.SC607.format(kind=kind, name=name, **values))
+
+
 def shipped_configs() -> dict[str, str]:
     """Return the texts of all configs by name; solver configs as `tagger --solver NAME`.
 
@@ -85,7 +105,7 @@ def make_config(name: str, solver: str = "", lang: str = "") -> str:
     wanted = f"{name} --solver {solver}" if solver else name
     text = {key.lower(): own for key, own in known.items()}.get(wanted.lower())
     if text is None:
-        raise SparseCRFError(Errors.SC607.format(name=wanted, known=", ".join(known)))
+        raise _unknown("config", wanted, known)
     if not lang:
         return text
     from spacy.util import get_lang_class

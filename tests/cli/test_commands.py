@@ -22,7 +22,7 @@ from spacy_sparsecrf.loss.size import as_text
 from spacy_sparsecrf.pages.rendering import render
 
 from ..analysis.test_explanation import mistagged
-from ..conftest import CONFIGS, SHIPPED_CONFIG
+from ..conftest import CONFIGS, EXAMPLES, SHIPPED_CONFIG
 from ..toy import docs_of, examples_of, write_corpus
 from .commands import run, run_spacy
 
@@ -72,6 +72,25 @@ def test_configs_come_with_the_package(tmp_path):
     assert target.read_text(encoding="utf8") == "mine"
     run("config", "tagger", "-o", target, "--force")
     assert target.read_text(encoding="utf8") == shipped_configs()["tagger"]
+
+
+def test_examples_come_with_the_package(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {path.stem.partition("-")[0] for path in EXAMPLES.iterdir()}
+    assert names == {"addresses", "ingredients", "tickets"}
+    for name in names:
+        run("example", name)
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert files == {path.name: path.read_bytes() for path in EXAMPLES.iterdir()}
+    first = Path("ingredients-dev.tsv")
+    first.unlink()
+    Path("ingredients-train.tsv").write_text("mine", encoding="utf8")
+    assert "SC608" in run("example", "ingredients", code=1).output
+    assert not first.exists()  # both files, or none
+    run("example", "ingredients", "--force")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
+    message = run("example", "ticket", code=1).output
+    assert re.search("SC607.*Did you mean tickets.*addresses, ingredients, tickets", message)
 
 
 def test_a_config_for_a_solver_and_a_language():
