@@ -88,8 +88,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add documents of the repository, reports with plots, notebooks and reference pages."""
     pages = {page: ROOT / name for name, page in DOCUMENTS.items()}
     pages |= {f"project/{name}.md": ROOT / "project" / f"{name}.md" for name in REPORTS}
-    for plot in (ROOT / "project").glob("*/plots/*.png"):
-        pages[plot.relative_to(ROOT).as_posix()] = plot
+    for linked in ("*/plots/*.png", "recipes/*.py"):
+        for path in (ROOT / "project").glob(linked):
+            pages[path.relative_to(ROOT).as_posix()] = path
     # Browsers need a font with a table of mathematics, which few systems have.
     pages["fonts/formulas.ttf"] = Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSerif.ttf")
     for page, path in pages.items():

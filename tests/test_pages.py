@@ -3,6 +3,7 @@
 import gc
 import gzip
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -176,6 +177,10 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     assert "<mark" in (tmp_path / "notebooks/entities/index.html").read_text(encoding="utf-8")
     assert shown.count("<math") > 20 and "$" not in re.sub(r"<script.*?</script>", "", shown)
     assert not re.search(r"</p>\s*<math", shown)  # no formula stands apart from its sentence
+    assert (tmp_path / "fonts" / "formulas.ttf").stat().st_size > 100_000
+    index = json.loads((tmp_path / "search" / "search_index.json").read_text(encoding="utf-8"))
+    found = {entry["location"].partition("/")[0] for entry in index["docs"]}
+    assert "entities" in found and "modules" not in found
 
 
 def test_a_page_that_shows_something_else_is_found(tmp_path):

@@ -19,7 +19,7 @@ REPEATED = 1e9  # cost of a repetition, far above differences between scores of 
 class PlainChain:
     """The distribution of the label sequences of a chain.
 
-    scores: [T][Y] of tokens; pairs: [T][Y + 1][Y] of label pairs, row Y: from the beginning.
+    scores: [T, Y] of tokens; pairs: [T, Y + 1, Y] of label pairs, row Y: from the beginning.
     """
 
     def __init__(self, scores: Rows, pairs: Sequence[Rows]) -> None:
@@ -31,7 +31,7 @@ class PlainChain:
         return len(self._scores)
 
     def labels(self) -> list[int]:
-        """Find the most probable labels: argmax_y sum_t scores[t][y_t] + pairs[t][y_{t-1}][y_t].
+        """Find the most probable labels: argmax_y sum_t scores[t, y_t] + pairs[t, y_{t-1}, y_t].
 
         The lowest label wins a tie, of the last token first.
         """
@@ -55,7 +55,7 @@ class PlainChain:
 
         A state of this search is a label and the subset of names begun. A repetition costs
         `REPEATED`. The lowest label wins a tie, then the lowest subset.
-        bits: [Y + 1][Y], names that a step begins, as bit sets; m: 2^K. RETURNS: one path.
+        bits: [Y + 1, Y], names that a step begins, as bit sets; m: 2^K. RETURNS: one path.
         """
         best: dict[tuple[int, int], Any] = {(-1, 0): (0.0, ())}
         for scores, pairs in zip(self._scores, self._pairs, strict=True):
@@ -70,7 +70,7 @@ class PlainChain:
         return [[*best[state][1]]]
 
     def marginals(self) -> list[list[float]]:
-        """Compute p(y_t = y | x): [T][Y]."""
+        """Compute p(y_t = y | x): [T, Y]."""
         ahead: list[float] = [0.0] * len(self._scores[0]) if self._scores else []
         beta = [ahead]
         for scores, pairs in zip(self._scores[:0:-1], self._pairs[:0:-1], strict=True):

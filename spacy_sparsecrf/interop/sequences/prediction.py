@@ -131,7 +131,7 @@ class PlainRoad:
         return map(self._best, self._chains(read))
 
     def marginals(self, read: Numbered) -> Iterator[list[list[float]]]:
-        """Yield p(y_t = y | x) of each sequence: [T][Y]."""
+        """Yield p(y_t = y | x) of each sequence: [T, Y]."""
         return (each.marginals() for each in self._chains(read))
 
     def _chains(self, read: Numbered) -> Iterator[PlainChain]:

@@ -41,7 +41,7 @@ class CompiledRoad:
         return _cut(read, self._decoder.viterbi(scored))
 
     def marginals(self, read: Numbered) -> Iterator[list[list[float]]]:
-        """Yield p(y_t = y | x) of each sequence: [T][Y]."""
+        """Yield p(y_t = y | x) of each sequence: [T, Y]."""
         scored = self._score(read)
         return _cut(read, self._decoder.marginals(scored))
 
