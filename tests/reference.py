@@ -20,6 +20,27 @@ from spacy_sparsecrf.penalty import ElasticNet
 Path = tuple[int, ...]
 
 
+def overlap_groups(
+    gold: Sequence[tuple[int, int, str]], predicted: Sequence[tuple[int, int, str]]
+) -> list[tuple[tuple[tuple[int, int, str], ...], ...]]:
+    """Return the gold and predicted spans connected by shared tokens: merge until none share one.
+
+    Spans: (first token, end, label), ascending.
+    """
+    groups = [{(side, span)} for side, spans in enumerate((gold, predicted)) for span in spans]
+
+    def tokens(group: set[tuple[int, tuple[int, int, str]]]) -> set[int]:
+        return {t for _, (start, end, _) in group for t in range(start, end)}
+
+    while pairs := [(a, b) for a, b in itertools.combinations(groups, 2) if tokens(a) & tokens(b)]:
+        a, b = pairs[0]
+        groups = [group for group in groups if group not in (a, b)] + [a | b]
+    return [
+        tuple(tuple(sorted(span for own, span in group if own == side)) for side in (0, 1))
+        for group in sorted(groups, key=lambda group: min(tokens(group)))
+    ]
+
+
 def random_observations(
     rng: np.random.Generator,
     lengths: Sequence[int],

@@ -61,8 +61,8 @@ class Bin(NamedTuple):
 
     @property
     def interval(self) -> str:
-        """The interval of probabilities of the bin."""
-        return f"{self.low:.1f} to {self.low + 1 / N_BINS:.1f}"
+        """The interval of probabilities of the bin; "all" of all predictions."""
+        return "all" if math.isnan(self.low) else f"{self.low:.1f} to {self.low + 1 / N_BINS:.1f}"
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,13 @@ class Reliability:
 
     bins: tuple[Bin, ...]
     error: float
+
+    @property
+    def overall(self) -> Bin:
+        """All bins together."""
+        counts = [each.n for each in self.bins]
+        means = np.average([each[2:] for each in self.bins], axis=0, weights=counts)
+        return Bin(math.nan, sum(counts), *means.tolist())
 
 
 @dataclass(frozen=True)
@@ -102,9 +109,9 @@ class Threshold:
 
 
 def _rates(n: int, right: float, n_gold: int) -> tuple[float, float, float]:
-    """Return precision, recall and F1. n: number of predicted spans; right: share of right ones."""
+    """Return precision, nan if n = 0, recall and F1. n: number of predicted spans; right: share."""
     recall, total = n * right / max(1, n_gold), n + n_gold
-    return right, recall, 2.0 * n * right / max(1, total)
+    return right if n else math.nan, recall, 2.0 * n * right / max(1, total)
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,8 @@ class Calibration(Page):
     precision, beta: requested for the thresholds, or None; outside_weight: weight of the outside
     label in all of these predictions, tuned on request; n: number of predictions compared;
     temperature: 1 if none helps; before, after: reliability without and with it; thresholds: one
-    per label, with value 0 if neither was requested; empty for labels of tokens.
+    per label, with value 0 if neither was requested; empty for labels of tokens; n_gold: number of
+    gold spans, also of labels that are never predicted.
     """
 
     page: ClassVar[str] = "calibration.html"
@@ -126,11 +134,21 @@ class Calibration(Page):
     before: Reliability
     after: Reliability
     thresholds: tuple[Threshold, ...]
+    n_gold: int
 
     @property
     def has_thresholds(self) -> bool:
         """Whether thresholds were requested and the labels encode spans."""
         return bool(self.thresholds) and (self.precision, self.beta) != (None, None)
+
+    @property
+    def overall(self) -> Threshold:
+        """All labels together; the label is "", the threshold nan."""
+        own = self.thresholds
+        n, n_kept = sum(each.n for each in own), sum(each.n_kept for each in own)
+        right = sum(each.n * each.right for each in own) / max(1, n)
+        right_kept = sum(each.n_kept * each.right_kept for each in own) / max(1, n_kept)
+        return Threshold("", self.n_gold, n, right, math.nan, n_kept, right_kept)
 
     def decoding(self, decoding: DecodingSettings) -> DecodingSettings:
         """Return settings with the temperature, the outside weight and requested thresholds."""
@@ -204,7 +222,8 @@ def calibrate(
             warn(Warnings.SCW641.format(name=pipe.name, types=types))
     before, after = (reliability(each.probabilities, each.right) for each in (plain, judged))
     counts = pipe.settings.decoding.outside_weight, len(plain.labels), temperature
-    return Calibration(precision, beta, *counts, before, after, tuple(thresholds))
+    n_gold = judged.gold.total()
+    return Calibration(precision, beta, *counts, before, after, tuple(thresholds), n_gold)
 
 
 def outside_weight(pipe: SparseCRFPipe, examples: Sequence[Example], beta: float) -> float:

@@ -1,7 +1,7 @@
 """Error analysis: compare predictions with gold annotation, and explain the errors."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -15,7 +15,7 @@ from ..pages.rendering import Page
 from ..pipeline.component import SparseCRFPipe
 from ..progress import Task
 from ..targets.base import Not
-from ..targets.matching import KINDS, Matches, Pair, Score
+from ..targets.matching import KINDS, Group, Matches, Score
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import Span, SpanTarget
 from .explanation import Contribution, LabelledSpan, TokenExplanation
@@ -23,26 +23,29 @@ from .explanation import Contribution, LabelledSpan, TokenExplanation
 BATCH_SIZE = 128  # Docs predicted at once
 N_AROUND = 8  # tokens shown before and after a mistake
 N_EXAMPLES = 3  # shown for each confusion
+N_LISTED = 30  # confusions that a page lists
 
 Labels = Sequence[str | None]
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A gold span and the span predicted instead; a token's label counts as a span of one token.
+    """Gold and predicted spans that overlap; a token's label counts as a span of one token.
 
-    doc: index of the Doc; before, words, after: texts of the tokens before, in and after the two
-    spans; gold, predicted: the spans, or None; fault: "label", "boundaries", "label and
-    boundaries", "missed" or "spurious"; tokens: tokens with wrong labels, with the contributions
-    to the predicted label compared with the gold label.
+    doc: index of the Doc; before, words, after: texts of the tokens before, in and after the
+    spans; gold, predicted: the spans, () for none; pair: gold and predicted label of the largest
+    overlap, "" for none; fault: "label", "boundaries", "label and boundaries", "missed" or
+    "spurious"; tokens: tokens with wrong labels, with the contributions to the predicted label
+    compared with the gold label.
     """
 
     doc: int
     before: tuple[str, ...]
     words: tuple[str, ...]
     after: tuple[str, ...]
-    gold: LabelledSpan | None
-    predicted: LabelledSpan | None
+    gold: tuple[LabelledSpan, ...]
+    predicted: tuple[LabelledSpan, ...]
+    pair: tuple[str, str]
     fault: str
     tokens: tuple[TokenExplanation, ...]
 
@@ -58,12 +61,12 @@ class Mistake:
 
     @property
     def labels(self) -> list[str]:
-        """The gold label and the predicted label, if there are such spans."""
-        return [span.label for span in (self.gold, self.predicted) if span is not None]
+        """The labels of the gold and of the predicted spans, each once."""
+        return [*dict.fromkeys(span.label for span in self.gold + self.predicted)]
 
     def text_of(self, span: LabelledSpan) -> str:
-        """Return the words of one of the two spans."""
-        first = min(each.start for each in (self.gold, self.predicted) if each is not None)
+        """Return the words of one of the spans."""
+        first = min(each.start for each in self.gold + self.predicted)
         return " ".join(self.words[span.start - first : span.end - first])
 
 
@@ -87,8 +90,9 @@ class Report(Page):
     """Scores and errors of a component.
 
     kinds: types of match in the scores, only "strict" for labels of tokens; scores: of all labels
-    (""), then of each; pairs: numbers of spans by gold and predicted label, "" for none;
-    confusions: most frequent first; mistakes: the explained ones, most confident first;
+    (""), then of each, most frequent first; pairs: numbers of groups of overlapping spans by gold
+    and predicted label, "" for none; confusions: most frequent first; mistakes: the explained ones,
+    most confident first;
     n_mistakes: number of all that match `label` and `word` of `find_mistakes`.
     """
 
@@ -103,15 +107,25 @@ class Report(Page):
     @property
     def labels(self) -> list[str]:
         """All gold and predicted labels, and then "" if any span is missed or spurious."""
-        found = {label for pair in self.pairs for label in pair}
-        return [*sorted(found - {""}), *({""} & found)]
+        is_missing = any("" in pair for pair in self.pairs)
+        return [*(score.label for score in self.scores[1:]), *([""] if is_missing else [])]
+
+    def groups(self) -> Iterator[tuple[tuple[str, str], int, list[Mistake]]]:
+        """Yield gold and predicted labels with the number of mistakes and the explained ones."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for own in self.confusions:
+            counts[own.gold, own.predicted] += own.n
+        for pair, n in counts.most_common():
+            mistakes = [each for each in self.mistakes if each.pair == pair]
+            if mistakes:
+                yield pair, n, mistakes
 
 
 class _Found(NamedTuple):
     """A mistake not yet explained. sure: lowest probability of its tokens' predicted labels."""
 
     doc: int
-    pair: Pair
+    group: Group
     sure: float
 
 
@@ -128,7 +142,8 @@ def find_mistakes(
     examples: their predicted Docs have the annotation of earlier pipes. Tokens without a gold label
     are ignored, and so are predicted spans that contain one.
     label, word: explain only mistakes with this gold or predicted label, and with this word in
-    either span, ignoring case; most: explain only so many, the most confident first.
+    the spans, ignoring case; most: explain only so many: the N_EXAMPLES most confident of each
+    frequent confusion, then the most confident of the others.
     RETURNS: a report that `render` shows as a page.
     RAISES: SparseCRFError if no token has a gold label, or `label` is neither a label of the
         component nor of the annotation.
@@ -142,15 +157,15 @@ def find_mistakes(
     if label and label not in known:
         choices = ", ".join(filter(None, known))
         raise refused_option("label", label, f"it is no label; choose one of {choices}")
-    chosen = sorted(found.mistakes, key=lambda each: (-each.sure, each.doc, each.pair.extent))
-    shown = Task("Explaining", "mistakes", len(chosen[:most]), chosen[:most])
+    chosen = found.chosen(most)
+    shown = Task("Explaining", "mistakes", len(chosen), chosen)
     return Report(
         kinds=KINDS if isinstance(pipe.target, SpanTarget) else KINDS[:1],
         scores=tuple(found.matches.scores()),
         pairs=dict(found.matches.pairs),
         confusions=found.confusions(),
         mistakes=tuple(map(found.explain, shown)),
-        n_mistakes=len(chosen),
+        n_mistakes=len(found.mistakes),
     )
 
 
@@ -179,23 +194,23 @@ class _Comparison:
             predicted = [(*pipe.label_data, "")[i] for i in ids.tolist()]
             gold = list(map(one_of, pipe.target.gold(example), predicted))
             self.n_gold += sum(map(bool, gold))
-            pairs = self.matches.add(*spans_of(pipe, gold, predicted))
-            pairs = [pair for pair in pairs if pair.gold != pair.predicted]
-            for pair in pairs:
-                start, end, _ = pair.gold or pair.predicted or (0, 0, "")
-                self._texts[(*pair.labels, pair.fault)][doc[start:end].text] += 1
-            pairs = [pair for pair in pairs if _is_requested(pair, doc, label, word)]
-            if pairs:
+            groups = self.matches.add(*spans_of(pipe, gold, predicted))
+            groups = [group for group in groups if group.fault]
+            for group in groups:
+                start, end, _ = group.main[0] or group.predicted[0]
+                self._texts[(*group.labels, group.fault)][doc[start:end].text] += 1
+            groups = [group for group in groups if _is_requested(group, doc, label, word)]
+            if groups:
                 self._docs[self._n_docs + number] = doc, gold, predicted
-                wrong.append((number, ids, pairs))
+                wrong.append((number, ids, groups))
         self._n_docs += len(batch)
         marginals = pipe.marginals([docs[number] for number, *_ in wrong], forced=True)
-        for (number, ids, pairs), p in zip(wrong, marginals, strict=True):
+        for (number, ids, groups), p in zip(wrong, marginals, strict=True):
             sure = np.where(ids < 0, 1.0, p[np.arange(len(ids)), ids])
             number += self._n_docs - len(batch)
-            for pair in pairs:
-                lowest = float(sure[slice(*pair.extent)].min())
-                self.mistakes.append(_Found(number, pair, lowest))
+            for group in groups:
+                lowest = float(sure[slice(*group.extent)].min())
+                self.mistakes.append(_Found(number, group, lowest))
 
     def confusions(self) -> tuple[Confusion, ...]:
         """Return all confusions, most frequent first."""
@@ -205,23 +220,33 @@ class _Comparison:
         ]
         return tuple(sorted(found, key=lambda each: (-each.n, each.gold, each.predicted)))
 
+    def chosen(self, most: int | None) -> list[_Found]:
+        """Return the mistakes to explain, the most confident first; see `find_mistakes`."""
+        found = sorted(self.mistakes, key=lambda each: (-each.sure, each.doc, each.group.extent))
+        frequent = dict(Counter(each.group.labels for each in found).most_common(N_LISTED))
+        left = dict.fromkeys(frequent, N_EXAMPLES)
+        late = []
+        for each in found:
+            late.append(left.get(each.group.labels, 0) <= 0)
+            left[each.group.labels] = left.get(each.group.labels, 0) - 1
+        order = sorted(range(len(found)), key=late.__getitem__)[:most]
+        return [found[i] for i in sorted(order)]
+
     def explain(self, found: _Found) -> Mistake:
         """Return a mistake with the contributions to its labels."""
         doc, gold, predicted = self._docs[found.doc]
-        start, end = found.pair.extent
+        group, (start, end) = found.group, found.group.extent
         wrong = [t for t in range(start, end) if gold[t] and gold[t] != predicted[t]]
         rivals = {t: gold[t] if gold[t] in self._pipe.label_data else None for t in wrong}
         texts = tuple(token.text for token in doc)
         words = texts[max(0, start - N_AROUND) : start], texts[start:end], texts[end:][:N_AROUND]
-        gold_span, predicted_span = (self._labelled(doc, span) for span in found.pair)
+        both = [tuple(self._labelled(doc, span) for span in side) for side in group]
         explained = self._pipe.explain_tokens(doc, rivals, forced=True)
-        return Mistake(found.doc, *words, gold_span, predicted_span, found.pair.fault, explained)
+        return Mistake(found.doc, *words, both[0], both[1], group.labels, group.fault, explained)
 
-    def _labelled(self, doc: Doc, span: Span | None) -> LabelledSpan | None:
+    def _labelled(self, doc: Doc, span: Span) -> LabelledSpan:
         """Return a span with its probability; 0 if the component does not have its label."""
         pipe, probability = self._pipe, 0.0
-        if span is None:
-            return None
         start, _, label = span
         if label in pipe.labels and isinstance(pipe.target, SpanTarget):
             probability = float(pipe.entity_probabilities(doc, [span], forced=True)[0])
@@ -255,8 +280,8 @@ def spans_of(
     return found[0], [span for span in found[1] if all(gold[span[0] : span[1]])]
 
 
-def _is_requested(pair: Pair, doc: Doc, label: str, word: str) -> bool:
+def _is_requested(group: Group, doc: Doc, label: str, word: str) -> bool:
     """Return whether a mistake has a label and a word, if given. word: in lower case."""
-    start, end = pair.extent
+    start, end = group.extent
     has_word = not word or word in (token.lower_ for token in doc[start:end])
-    return has_word and (not label or label in pair.labels)
+    return has_word and (not label or label in (span[2] for span in group.gold + group.predicted))

@@ -1,11 +1,17 @@
 """Printing of commands: messages and tables, without control characters."""
 
-from collections.abc import Iterable, Sequence
+import os
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from spacy.language import Language
 from wasabi.printer import Printer
 
+from .. import __version__
 from ..errors import printable
 from ..pages.rendering import N_SHOWN, Page, render
 from ..pipeline.tokenization import MOST_CUT, TokenCuts
@@ -41,9 +47,26 @@ def say_cuts(cuts: TokenCuts, lang: str | None) -> None:
     )
 
 
-def write_page(path: Path, shown: Page, title: str, n: int = N_SHOWN) -> None:
+def made_of(nlp: Language, model: str, data: Path | None = None) -> dict[str, str]:
+    """Return the footer of a page: pipeline, data, version, date and command.
+
+    The date is that of SOURCE_DATE_EPOCH, if set.
+    """
+    seconds = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
+    return {
+        "pipeline": f"{model} ({nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']})",
+        **({} if data is None else {"data": printable(data)}),
+        "version": f"spacy-sparsecrf {__version__}",
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)),
+        "command": printable(shlex.join(["python", "-m", "spacy_sparsecrf", *sys.argv[1:]])),
+    }
+
+
+def write_page(
+    path: Path, shown: Page, title: str, made: Mapping[str, str], n: int = N_SHOWN
+) -> None:
     """Write an explanation or a report as a page of HTML; see `render`."""
-    with_folder(path).write_text(render(shown, title, n), encoding="utf8")
+    with_folder(path).write_text(render(shown, title, n, made), encoding="utf8")
     msg.good(f"Page is in {path}")
 
 

@@ -1,6 +1,8 @@
 """Pages of HTML, which load nothing else: the files next to this one, filled by Jinja2."""
 
+import math
 import re
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -31,13 +33,17 @@ class Page:
         return f'<iframe srcdoc="{escape(render(self))}" style="{style}"></iframe>'
 
 
-def render(shown: Page, title: str = "", n: int = N_SHOWN) -> str:
+def render(
+    shown: Page, title: str = "", n: int = N_SHOWN, made: Mapping[str, str] | None = None
+) -> str:
     """Render an explanation, or a report of mistakes, as a page of HTML.
 
     shown: such as `explain`, `explain_doc` or `find_mistakes` return; title: its heading, or "" for
-    what the page is called by itself; n: number of features for, and against, a token's label.
+    what the page is called by itself; n: number of features for, and against, a token's label;
+    made: names and values of its footer, such as the data.
     """
-    return _environment().get_template(shown.page).render(shown=shown, title=title, n=n)
+    values = {"shown": shown, "title": title, "n": n, "made": made}
+    return _environment().get_template(shown.page).render(values)
 
 
 @cache
@@ -52,7 +58,7 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(signed=_signed, colour=_colour, breaks=_breaks)
+    found.filters.update(signed=_signed, colour=_colour, breaks=_breaks, percent=percent)
     return found
 
 
@@ -60,6 +66,11 @@ def _signed(value: float, digits: int = 3) -> str:
     """A weight with its sign; without it where all digits are 0."""
     text = f"{value:+.{digits}f}"
     return text if float(text) else text[1:]
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; a dash for nan, such as the precision of no predictions."""
+    return "–" if math.isnan(share) else f"{100 * share:.2f}"
 
 
 def _colour(label: str) -> str:

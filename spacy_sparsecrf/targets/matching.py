@@ -12,6 +12,7 @@ task 9.1 (Segura-Bedmar et al. 2013). Each span gets its best match among overla
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -50,36 +51,48 @@ class Score:
     rates: dict[str, Rates]
 
 
-class Pair(NamedTuple):
-    """A gold span and the predicted span paired with it; None for a missing span."""
+class Group(NamedTuple):
+    """Gold and predicted spans that are connected by overlaps; both ascending.
 
-    gold: Span | None
-    predicted: Span | None
+    A group is correct, or one error: two predicted spans in one gold span are a single error.
+    """
+
+    gold: tuple[Span, ...]
+    predicted: tuple[Span, ...]
+
+    @property
+    def main(self) -> tuple[Span | None, Span | None]:
+        """The gold and predicted span with the largest overlap, of several the first."""
+        if not self.gold or not self.predicted:
+            return next(iter(self.gold), None), next(iter(self.predicted), None)
+        pairs = product(self.gold, self.predicted)
+        return max(pairs, key=lambda both: min(x[1] for x in both) - max(x[0] for x in both))
 
     @property
     def labels(self) -> tuple[str, str]:
-        """The gold and the predicted label; "" for a missing span."""
-        gold, predicted = (NONE if span is None else span[2] for span in self)
+        """The gold and the predicted label of `main`; "" for a missing span."""
+        gold, predicted = (NONE if span is None else span[2] for span in self.main)
         return gold, predicted
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The first token and the end (exclusive) of the tokens that either span covers."""
-        spans = [span for span in self if span is not None]
+        """The first token and the end (exclusive) of the tokens that the spans cover."""
+        spans = self.gold + self.predicted
         return min(span[0] for span in spans), max(span[1] for span in spans)
 
     @property
     def fault(self) -> str:
         """The error: "spurious", "missed", "label", "boundaries", "label and boundaries" or ""."""
-        if self.gold is None or self.predicted is None:
-            return "spurious" if self.gold is None else "missed"
-        labels = "" if self.gold[2] == self.predicted[2] else "label"
-        tokens = "" if self.gold[:2] == self.predicted[:2] else "boundaries"
+        gold, predicted = self.main
+        if gold is None or predicted is None:
+            return "spurious" if gold is None else "missed"
+        labels = "" if gold[2] == predicted[2] else "label"
+        tokens = "" if gold[:2] == predicted[:2] else "boundaries"
         return " and ".join(filter(None, (labels, tokens)))
 
 
 class Matches:
-    """Counts matches of spans, Doc by Doc. pairs: number of pairs by gold and predicted label."""
+    """Counts matches of spans, Doc by Doc. pairs: number of groups by gold and predicted label."""
 
     def __init__(self) -> None:
         self.pairs: Counter[tuple[str, str]] = Counter()
@@ -87,33 +100,31 @@ class Matches:
         self._sums: defaultdict[str, NDArray[np.float64]]
         self._sums = defaultdict(lambda: np.zeros((2, 1 + len(KINDS))))
 
-    def add(self, gold: Sequence[Span], predicted: Sequence[Span]) -> list[Pair]:
+    def add(self, gold: Sequence[Span], predicted: Sequence[Span]) -> list[Group]:
         """Count the spans of a Doc.
 
-        gold, predicted: each ascending and without overlaps. RETURNS: the pairs, by first token.
+        gold, predicted: each ascending and without overlaps. RETURNS: the groups, by first token.
         """
         sides = gold, predicted
         best = [np.zeros((len(spans), len(KINDS))) for spans in sides]
-        shared: list[tuple[int, int, int]] = []
         for g, p in _overlapping(gold, predicted):
             same_tokens, same_label = gold[g][:2] == predicted[p][:2], gold[g][2] == predicted[p][2]
             match = same_tokens and same_label, same_tokens, 1.0 if same_tokens else 0.5, same_label
             np.maximum(best[0][g], match, out=best[0][g])
             np.maximum(best[1][p], match, out=best[1][p])
-            extent = min(gold[g][1], predicted[p][1]) - max(gold[g][0], predicted[p][0])
-            shared.append((-extent, g, p))
         for side, (spans, of_spans) in enumerate(zip(sides, best, strict=True)):
             for (*_, label), own in zip(spans, of_spans, strict=True):
                 self._sums[label][side, 0] += 1
                 self._sums[label][side, 1:] += own
-        found = _paired(gold, predicted, shared)
-        self.pairs.update(pair.labels for pair in found)
+        found = _grouped(gold, predicted)
+        self.pairs.update(group.labels for group in found)
         return found
 
     def scores(self) -> list[Score]:
-        """Return the scores of all spans, then of each label in alphabetical order."""
+        """Return the scores of all spans, then of each label by the number of gold spans."""
         total = sum(self._sums.values(), np.zeros((2, 1 + len(KINDS))))
-        return [_score(NONE, total), *(_score(x, self._sums[x]) for x in sorted(self._sums))]
+        labels = sorted(self._sums, key=lambda label: (-self._sums[label][0, 0], label))
+        return [_score(NONE, total), *(_score(x, self._sums[x]) for x in labels)]
 
 
 def _score(label: str, sums: NDArray[np.float64]) -> Score:
@@ -138,17 +149,14 @@ def _overlapping(gold: Sequence[Span], predicted: Sequence[Span]) -> Iterator[tu
             p += 1
 
 
-def _paired(
-    gold: Sequence[Span], predicted: Sequence[Span], shared: list[tuple[int, int, int]]
-) -> list[Pair]:
-    """Pair spans one to one, the largest overlap first; other spans stay unpaired."""
-    of_gold: dict[int, int] = {}
-    taken: set[int] = set()
-    for _, g, p in sorted(shared):
-        if g not in of_gold and p not in taken:
-            of_gold[g] = p
-            taken.add(p)
-    partners = (predicted[of_gold[g]] if g in of_gold else None for g in range(len(gold)))
-    found = [*map(Pair, gold, partners)]
-    found += [Pair(None, span) for p, span in enumerate(predicted) if p not in taken]
-    return sorted(found, key=lambda pair: pair.extent)
+def _grouped(gold: Sequence[Span], predicted: Sequence[Span]) -> list[Group]:
+    """Return the groups of spans that are connected by overlaps."""
+    groups: list[tuple[list[Span], list[Span]]] = []
+    end = 0
+    both = [(span, side) for side, spans in enumerate((gold, predicted)) for span in spans]
+    for span, side in sorted(both, key=lambda each: each[0][0]):
+        if not groups or span[0] >= end:
+            groups.append(([], []))
+        groups[-1][side].append(span)
+        end = max(end, span[1])
+    return [Group(tuple(gold), tuple(predicted)) for gold, predicted in groups]

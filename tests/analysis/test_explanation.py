@@ -190,29 +190,51 @@ def test_scores_are_those_of_the_scorer(trained, examples, report):
     n_wrong = sum(n for (gold, predicted), n in report.pairs.items() if gold != predicted)
     assert n_wrong == report.n_mistakes == len(report.mistakes) > 2
     assert n_wrong == sum(confusion.n for confusion in report.confusions)
-    assert report.labels == ["DT", "IN", "JJ", "NN", "VB", "ZZ"]
+    assert sorted(report.labels) == ["DT", "IN", "JJ", "NN", "VB", "ZZ"]
+    n_gold = [score.n_gold for score in report.scores[1:]]
+    assert n_gold == sorted(n_gold, reverse=True) and report.labels[-1] == "ZZ"
 
 
 def test_mistakes_tell_what_and_why(trained, examples, report):
     pipe = trained.get_pipe("sparse_crf")
     for mistake in report.mistakes:
-        doc = examples[mistake.doc].predicted
-        assert [mistake.text_of(mistake.gold)] == [*mistake.words] == [doc[mistake.gold.start].text]
-        p = pipe.marginals(doc)[mistake.gold.start]
-        assert mistake.predicted.probability == pytest.approx(p.max())
+        doc, (gold,), (predicted,) = (
+            examples[mistake.doc].predicted,
+            mistake.gold,
+            mistake.predicted,
+        )
+        assert [mistake.text_of(gold)] == [*mistake.words] == [doc[gold.start].text]
+        p = pipe.marginals(doc)[gold.start]
+        assert predicted.probability == pytest.approx(p.max())
         (token,) = mistake.tokens
-        assert token.label == mistake.predicted.label
-        if mistake.gold.label != "ZZ":
-            assert token.runner_up == mistake.gold.label
-            assert mistake.gold.probability == pytest.approx(p[pipe.labels.index(token.runner_up)])
+        assert (gold.label, token.label) == mistake.pair == (*mistake.labels,)
+        assert token.label == predicted.label
+        if gold.label != "ZZ":
+            assert token.runner_up == gold.label
+            assert gold.probability == pytest.approx(p[pipe.labels.index(token.runner_up)])
             gap = sum(each.difference for _, each in mistake.strongest(999))
             assert gap == pytest.approx(sum(each.difference for each in token.contributions))
-    (odd,) = [mistake for mistake in report.mistakes if mistake.gold.label == "ZZ"]
+    (odd,) = [mistake for mistake in report.mistakes if mistake.pair[0] == "ZZ"]
     assert (odd.doc, odd.words) == (30, ("plan",))
     assert (odd.before, odd.after) == (("the",), ("of", "the", "fentovtion"))
-    assert odd.gold.probability == 0.0 and odd.tokens[0].runner_up in pipe.labels
-    sure = [mistake.predicted.probability for mistake in report.mistakes]
+    assert odd.gold[0].probability == 0.0 and odd.tokens[0].runner_up in pipe.labels
+    sure = [mistake.predicted[0].probability for mistake in report.mistakes]
     assert sure == sorted(sure, reverse=True)
+    groups = [*report.groups()]
+    assert [pair for pair, *_ in groups] == [*dict.fromkeys(pair for pair, *_ in groups)]
+    assert [n for _, n, _ in groups] == sorted((n for _, n, _ in groups), reverse=True)
+    assert all(report.pairs[pair] == n == len(found) for pair, n, found in groups)
+    assert sum(n for _, n, _ in groups) == report.n_mistakes
+
+
+def test_all_frequent_confusions_have_explained_mistakes(trained, examples, report):
+    pipe, pairs = trained.get_pipe("sparse_crf"), [pair for pair, *_ in report.groups()]
+    found = find_mistakes(pipe, examples, most=len(pairs))
+    assert len(found.mistakes) == len(pairs) < found.n_mistakes == report.n_mistakes
+    for most in range(3 * len(pairs), report.n_mistakes):
+        found = find_mistakes(pipe, examples, most=most)
+        assert [pair for pair, *_ in found.groups()] == pairs
+        assert [x for x in report.mistakes if x in found.mistakes] == [*found.mistakes]
 
 
 def test_mistakes_are_chosen_by_label_and_word(trained, examples, report):

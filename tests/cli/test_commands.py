@@ -15,6 +15,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import load_config, load_model_from_config, logger
 from thinc.api import Config
 
+from spacy_sparsecrf import __version__
 from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.cli.config import shipped_configs
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
@@ -216,7 +217,7 @@ def test_training_writes_the_same_pipeline_as_spacys_command(corpus, tmp_path):
         assert own.read_bytes() == other.read_bytes()
 
 
-def test_explaining_a_model_and_a_text(trained_dir, tmp_path):
+def test_explaining_a_model_and_a_text(trained_dir, tmp_path, monkeypatch):
     shown = run("explain", trained_dir, "-n", 2).stdout
     nlp = spacy.load(trained_dir)
     pipe = nlp.get_pipe("sparse_crf")
@@ -231,15 +232,28 @@ def test_explaining_a_model_and_a_text(trained_dir, tmp_path):
     nlp.to_disk(tmp_path / "x")
     shown = run("explain", tmp_path / "x", "--text", "the a. the a.").stdout
     assert shown.count("(start) -> DT") in (0, 2)
-    path = tmp_path / "a.html"
+    path, made = tmp_path / "a.html", fixed_footer(monkeypatch, trained_dir)
     run("explain", trained_dir, "-n", 2, "--html", path)
-    assert path.read_text(encoding="utf8") == render(pipe.explain(2), "sparse_crf", 2)
+    assert path.read_text(encoding="utf8") == render(pipe.explain(2), "sparse_crf", 2, made)
     run("explain", trained_dir, "-n", 2, "--text", "the a", "--html", path)
     explained = pipe.explain_doc(Doc(pipe.vocab, words=["the", "a"], spaces=[True, False]))
-    assert path.read_text(encoding="utf8") == render(explained, "sparse_crf", 2)
+    assert path.read_text(encoding="utf8") == render(explained, "sparse_crf", 2, made)
 
 
-def test_errors_of_a_model(trained_dir, corpus, tmp_path):
+def fixed_footer(monkeypatch: pytest.MonkeyPatch, model: Path, **data: str) -> dict[str, str]:
+    """Set the command and the date, and return the footer of a page."""
+    monkeypatch.setattr(sys, "argv", ["x", "errors", "a b.spacy"])
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    return {
+        "pipeline": f"{model} (xx_pipeline 0.0.0)",
+        **data,
+        "version": f"spacy-sparsecrf {__version__}",
+        "date": "2001-09-09 01:46 UTC",
+        "command": "python -m spacy_sparsecrf errors 'a b.spacy'",
+    }
+
+
+def test_errors_of_a_model(trained_dir, corpus, tmp_path, monkeypatch):
     data, sentences = tmp_path / "gold.spacy", mistagged(corpus.dev)
     nlp = spacy.load(trained_dir)
     write_corpus(data, nlp, sentences)
@@ -249,16 +263,18 @@ def test_errors_of_a_model(trained_dir, corpus, tmp_path):
     assert f"{100 * found.scores[0].rates['strict'].f:.2f}" in shown
     assert f"{found.n_mistakes - 2} more errors" in shown
     for mistake in found.mistakes[:2]:
-        assert f"gold {mistake.gold.label} " in shown
-        assert f"predicted {mistake.predicted.label} {mistake.predicted.probability:.4f}" in shown
+        (gold,), (predicted,) = mistake.gold, mistake.predicted
+        assert f"gold {gold.label} " in shown
+        assert f"predicted {predicted.label} {predicted.probability:.4f}" in shown
         assert mistake.strongest(1)[0][1].name in shown
-    gold = found.mistakes[0].gold.label
+    gold = found.mistakes[0].pair[0]
     shown = run("errors", trained_dir, data, "--label", gold, "--limit", 999).stdout
     assert shown.count("Doc ") == sum(gold in mistake.labels for mistake in found.mistakes)
-    path = tmp_path / "a.html"
+    path, made = tmp_path / "a.html", fixed_footer(monkeypatch, trained_dir, data=str(data))
     run("errors", trained_dir, data, "--word", "PLAN", "--html", path)
     report = find_mistakes(pipe, examples, word="plan")
-    assert path.read_text(encoding="utf8") == render(report, "sparse_crf on gold.spacy", 3)
+    expected = render(report, "sparse_crf on gold.spacy", 3, made)
+    assert path.read_text(encoding="utf8") == expected
 
 
 def test_errors_without_gold_labels_or_a_path(trained_dir, corpus, tmp_path):

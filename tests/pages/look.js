@@ -2,6 +2,7 @@
 const out = [];
 for (const frame of document.querySelectorAll("iframe")) {
   const page = frame.contentDocument, view = frame.contentWindow, over = [];
+  for (const group of page.querySelectorAll("details")) group.open = true;
   const width = page.documentElement.clientWidth;
   if (page.documentElement.scrollWidth > width) over.push("page");
   for (const node of page.body.querySelectorAll("*")) {
@@ -20,6 +21,7 @@ for (const frame of document.querySelectorAll("iframe")) {
   const found = {width, over, ground, all: cards(), row: tops.filter(x => x === tops[0]).length};
   if (!page.getElementById("word")) { out.push(found); continue; }
   type("word", "a10"); found.a10 = cards(); type("word", "zzz"); found.zzz = cards();
+  found.open = page.querySelectorAll("main details:not([hidden])").length;
   type("word", ""); type("label", "LOC"); found.loc = cards(); type("label", "");
   const head = page.querySelector("section th[aria-sort]:last-child button");
   const column = () => [...head.closest("table").tBodies[0].rows].map(x => x.cells[2].textContent);

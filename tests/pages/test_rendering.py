@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.analysis import explanation
 from spacy_sparsecrf.analysis.calibration import Bin, Calibration, Reliability, Threshold
-from spacy_sparsecrf.analysis.error_analysis import Mistake, Report
+from spacy_sparsecrf.analysis.error_analysis import Confusion, Mistake, Report
 from spacy_sparsecrf.analysis.explanation import (
     Contribution,
     DocExplanation,
@@ -74,18 +74,25 @@ def explained_model(n_labels: int = 3) -> ModelExplanation:
 def report() -> Report:
     matches = Matches()
     gold, predicted = [(0, 2, HOSTILE), (4, 5, "LOC")], [(1, 3, LONG), (4, 5, "LOC")]
-    pair = matches.add(gold, predicted)[0]
+    group = matches.add(gold, predicted)[0]
     mistake = Mistake(
         3,
         ("before", LONG),
         ("a", HOSTILE, "c"),
         ("after",),
-        *(LabelledSpan(*span, 0.5) for span in pair),
-        fault=pair.fault,
+        *(tuple(LabelledSpan(*span, 0.5) for span in side) for side in group),
+        pair=group.labels,
+        fault=group.fault,
         tokens=(token("a", "B-PER"), token(HOSTILE, "L-PER")),
     )
-    missed = replace(mistake, predicted=None, fault="missed", words=("a", HOSTILE))
-    return Report(KINDS, tuple(matches.scores()), dict(matches.pairs), (), (mistake, missed), 5)
+    missed = replace(
+        mistake, predicted=(), pair=(HOSTILE, ""), fault="missed", words=("a", HOSTILE)
+    )
+    missed, pairs = replace(missed, tokens=()), {**matches.pairs, missed.pair: 2}
+    found = [Confusion(*each.pair, each.fault, 2, ((HOSTILE, 2),)) for each in (mistake, missed)]
+    found.append(Confusion("LOC", "", "missed", 1, ()))
+    scores = tuple(matches.scores())
+    return Report(KINDS, scores, pairs, tuple(found), (mistake, missed), 5)
 
 
 def calibration() -> Calibration:
@@ -95,7 +102,7 @@ def calibration() -> Calibration:
     )
     labels = (LONG, HOSTILE)
     thresholds = tuple(Threshold(label, 10, 9, 0.5, 1.0, n, 1.0) for n, label in enumerate(labels))
-    return Calibration(0.9, None, 0.5, 77, 1.5, before, after, thresholds)
+    return Calibration(0.9, None, 0.5, 77, 1.5, before, after, thresholds, 25)
 
 
 PAGES: dict[str, Page] = {
@@ -183,8 +190,64 @@ def test_labels_have_the_colour_of_their_type_and_errors_that_of_the_gold_label(
     assert len(styles) == 9 and styles["--s: 0%"] == "O"
     assert len({style.split(";")[0] for style in styles}) == 3
     assert "-0.0" not in text and "9,876 weights" in text and "1,234 weights" in text
-    rows = re.findall(r'<td class="(\w+)">([+-])', render(report()))
+    rows = re.findall(r'class="measure (\w+)" style="[^"]*" title="[^"]*">([+-])', render(report()))
     assert rows and all(kind == ("against" if sign == "+" else "for") for kind, sign in rows)
+
+
+def test_bars_are_on_one_scale():
+    (label,) = explained_model(2).labels[:1]
+    text = render(ModelExplanation((), (label,), 3))
+    bars = re.findall(r'measure (\w+)" style="--from: (\d+)%; --to: (\d+)%">([+-][\d.]+)', text)
+    assert bars == [
+        ("for", "83", "100", "+2.000"),
+        ("for", "83", "88", "+0.500"),
+        ("against", "0", "83", "-10.000"),
+    ]
+
+
+def test_entities_come_before_words_outside_and_frequent_labels_first():
+    text = render(explained_doc())
+    cards = re.findall(r'<section id="(\w+)"', text)
+    assert cards == ["s1", "s5", "t0", "t3", "t4"]
+    assert text.index("s5") < text.index("<summary>3 words outside") < text.index('id="t0"')
+    counts = {"O": 99, "A": 1, "B": 5}
+    labels = tuple(LabelExplanation(label, (), (), n) for label, n in counts.items())
+    assert re.findall("<h2>(.*)</h2>", render(ModelExplanation((), labels, 0))) == ["B", "A", "O"]
+
+
+def test_errors_are_collapsed_by_confusion_and_linked():
+    text = render(report())
+    page = Reader(text)
+    groups = [attrs for tag, attrs in page.tags if tag == "details" and "group" in str(attrs)]
+    assert len(groups) == 2 and not any("open" in attrs for attrs in groups)
+    # From the matrix and from the table of confusions, which also has one without a card.
+    [first, second] = [each for each in page.all("id") if re.fullmatch(r"g\d-\d", str(each))]
+    assert [each for each in page.all("href") if each] == [f"#{first}", f"#{second}"] * 2
+    assert text.count('class="cards"') == 2 and "1 of 2 errors" in page.text
+    # A card is never empty.
+    for card in text.split("<section")[1:]:
+        assert "<td" in card or "The words have their gold labels" in card
+    assert text.count("The words have their gold labels") == 1
+
+
+def test_calibration_has_rows_of_all_and_no_precision_of_nothing():
+    text = render(calibration())
+    assert text.count('<th scope="row">all</th>') == 3
+    [row] = re.findall(r'<th scope="row">all</th><td>25</td>(.*?)</tr>', text)
+    cells = re.findall("<td>(.*?)</td>", row)
+    # 18 predicted spans, of which 9 are right; a threshold keeps 1, which is right.
+    assert cells == ["18", "50.00", "36.00", "41.86", "", "1", "100.00", "4.00", "7.69"]
+    [first, _] = re.findall(r"<td>1\.0000</td>(.*?)</tr>", text)
+    assert re.findall("<td>(.*?)</td>", first) == ["0", "–", "0.00", "0.00"]
+    (overall, _) = (found.overall for found in (calibration().before, calibration().after))
+    assert (overall.interval, overall.n) == ("all", 77)
+    assert overall.right == pytest.approx((7 * 0.05 + 70 * 0.9) / 77)
+
+
+def test_the_footer_is_shown_if_given():
+    assert "<footer" not in render(report())
+    page = Reader(render(report(), made={"data": HOSTILE, "command": "python x"}))
+    assert page.text.index("data") < page.text.rindex(HOSTILE) < page.text.index("python x")
 
 
 def test_long_docs_are_small_pages(trained_dir, corpus):
@@ -226,8 +289,9 @@ def test_pages_fit_and_work_in_a_browser(tmp_path):
     n_cards = {"doc": 5, "tags": 3, "model": 3, "mistakes": 2, "calibration": 3}
     assert {name: each["all"] for name, each in by_page.items()} == n_cards
     assert [each.get("zzz") for each in found] == 8 * [0] + 2 * [None]
-    # Number of cards in the first row, at the larger width.
-    assert [each["row"] for each in found[1::2]] == [2, 2, 2, 2, 2]
+    # Number of cards in the first row, at the larger width; each error is of another group.
+    assert [each["row"] for each in found[1::2]] == [2, 2, 2, 1, 2]
+    assert by_page["mistakes"]["open"] == by_page["doc"]["open"] == 0
     assert by_page["model"]["a10"] == 3
     assert (by_page["doc"]["loc"], by_page["mistakes"]["loc"]) == (1, 0)
     assert by_page["model"]["falling"] == ["+2.000", "+0.500", "-10.000"]

@@ -196,7 +196,10 @@ def test_what_cannot_be_calibrated_is_refused(noisy):
     others = made_up(nlp, 20, 4)
     others[0].reference.ents = [Span(others[0].reference, 0, 1, "NEW")]
     with pytest.warns(SparseCRFWarning, match=r"SCW641.*NEW \(1\)"):
-        calibrate(pipe, others)
+        found = calibrate(pipe, others)
+    # Also gold spans of types that are never predicted count.
+    expected = nlp.evaluate([Example(x.predicted.copy(), x.reference) for x in others])
+    assert found.overall.before == pytest.approx([expected[f"ents_{key}"] for key in "prf"])
     with pytest.raises(SparseCRFError, match="SC640"):
         calibrate(pipe, [Example(doc, doc.copy())])
 
@@ -214,7 +217,9 @@ def test_the_command_saves_only_on_request(noisy, tmp_path):
     assert "threshold" not in report and "<svg" in page.read_text(encoding="utf8")
     # Precision, recall and F1 equal those of spaCy's scorer.
     rows = {line.split()[0]: line.split() for line in report.splitlines() if line.strip()}
-    for label, each in nlp.evaluate(made_up(nlp, 60, 5))["ents_per_type"].items():
+    scores = nlp.evaluate(made_up(nlp, 60, 5))
+    overall = {key: scores[f"ents_{key}"] for key in "prf"}
+    for label, each in {"all": overall, **scores["ents_per_type"]}.items():
         assert [f"{100 * each[key]:.2f}" for key in "prf"] == rows[label][-3:]
     saved = run("calibrate", noisy, data, "--precision", 0.7, "--output", out).output
     assert "threshold" in saved and "To undo: [components.sparse_crf_ner.decoding]" in saved

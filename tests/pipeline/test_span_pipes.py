@@ -89,7 +89,7 @@ def test_mistakes_are_spans(fitted):
     assert report.mistakes
     for mistake in report.mistakes:
         doc = examples[mistake.doc].predicted
-        for span in filter(None, (mistake.gold, mistake.predicted)):
+        for span in mistake.gold + mistake.predicted:
             asked = span.start, span.end, span.label
             assert span.probability == pipe.entity_probabilities(doc, [asked])[0]
             assert mistake.text_of(span) == " ".join(t.text for t in doc[span.start : span.end])

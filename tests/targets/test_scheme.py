@@ -12,11 +12,12 @@ from spacy.training import Example, biluo_to_iob, iob_to_biluo
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.targets.matching import KINDS, Matches, Pair
+from spacy_sparsecrf.targets.matching import KINDS, Group, Matches
 from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, LabelledSpans, Scheme
 
 from ..decoding.span_cases import SpanTriple, span_lists
 from ..golden import read_golden
+from ..reference import overlap_groups
 
 NAMES = ("X", "Y-Z")
 
@@ -142,19 +143,25 @@ def test_kinds_of_match(gold, predicted, recall, precision, faults):
     """Match spans by tokens and their types "A" and "B"."""
     gold, predicted = ([tuple(span) for span in spans] for spans in (gold, predicted))
     matches = Matches()
-    pairs = matches.add(gold, predicted)
+    groups = matches.add(gold, predicted)
     total = matches.scores()[0]
     assert (total.label, total.n_gold, total.n_predicted) == ("", len(gold), len(predicted))
     assert [total.rates[kind].recall for kind in KINDS] == recall
     assert [total.rates[kind].precision for kind in KINDS] == precision
-    assert sorted(pair.fault for pair in pairs) == sorted(faults)
-    assert [span for pair in pairs if (span := pair.gold)] == gold
-    assert [span for pair in pairs if (span := pair.predicted)] == predicted
+    assert [group.fault for group in groups] == faults
+    assert [span for group in groups for span in group.gold] == gold
+    assert [span for group in groups for span in group.predicted] == predicted
 
 
-def test_pairs_share_most_tokens():
-    gold, predicted = [(0, 2, "A"), (2, 8, "B")], [(1, 6, "A")]
-    assert Matches().add(gold, predicted) == [Pair(gold[0], None), Pair(gold[1], predicted[0])]
+def test_groups_have_the_labels_of_their_largest_overlap():
+    gold, predicted = [(0, 2, "A"), (2, 8, "B"), (8, 9, "A")], [(1, 6, "A"), (6, 7, "B")]
+    matches = Matches()
+    [group, missed] = matches.add(gold, predicted)
+    assert group == Group(tuple(gold[:2]), tuple(predicted))
+    assert (group.labels, group.extent) == (("B", "A"), (0, 8))
+    assert (missed.labels, missed.fault) == (("A", ""), "missed")
+    assert matches.pairs == {("B", "A"): 1, ("A", ""): 1}
+    assert [score.label for score in matches.scores()] == ["", "A", "B"]
 
 
 @st.composite
@@ -162,6 +169,16 @@ def spans(draw: st.DrawFn) -> list[tuple[int, int, str]]:
     bounds = sorted(draw(st.sets(st.integers(0, N_TOKENS))))
     found = [(a, b, draw(st.sampled_from("AB "))) for a, b in pairwise(bounds)]
     return [span for span in found if span[2] != " "]
+
+
+@given(spans(), spans())
+def test_groups_are_those_of_the_reference(gold, predicted):
+    """Errors are one for each group, and correct spans are alone with themselves."""
+    found = Matches().add(gold, predicted)
+    assert [(group.gold, group.predicted) for group in found] == overlap_groups(gold, predicted)
+    n_right = sum(not group.fault for group in found)
+    assert n_right == len({*gold} & {*predicted})
+    assert all(group.gold == group.predicted for group in found if not group.fault)
 
 
 @given(st.lists(st.tuples(spans(), spans()), max_size=4))

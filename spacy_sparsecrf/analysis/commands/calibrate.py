@@ -7,9 +7,10 @@ import typer
 from spacy.language import Language
 
 from ...cli.common import Component, Data, Html, Model, annotated_gold, load, reported, with_folder
-from ...cli.printing import msg, print_table, write_page
+from ...cli.printing import made_of, msg, print_table, write_page
 from ...errors import Warnings, warn
 from ...model.names import escape
+from ...pages.rendering import percent
 from ...pipeline.settings import DecodingSettings, as_section
 from ...pipeline.spacy_loop import block_of
 from .. import calibration
@@ -52,7 +53,7 @@ def calibrate(
         given = annotated_gold(nlp, pipe.name, data)
         found = calibration.calibrate(pipe, given, precision, best_f, outside)
         if html is not None:
-            write_page(html, found, f"{pipe.name} on {data.name}")
+            write_page(html, found, f"{pipe.name} on {data.name}", made_of(nlp, model, data))
         _print(found)
         if output is None:
             msg.info("Nothing was saved. --output DIR saves the calibrated pipeline.")
@@ -83,19 +84,18 @@ def _print(found: Calibration) -> None:
     if found.has_thresholds:
         columns += ["threshold", "kept", "P", "R", "F"]
     rows = []
-    for each in found.thresholds:
-        row = [escape(each.label), str(each.n_gold), str(each.n), *_percent(each.before)]
+    for each in (found.overall, *found.thresholds) if found.thresholds else ():
+        row = [escape(each.label) or "all", str(each.n_gold), str(each.n)]
+        row += map(percent, each.before)
         if found.has_thresholds:
-            row += [f"{each.value:.4f}", str(each.n_kept), *_percent(each.after)]
+            value = f"{each.value:.4f}" if each.label else ""
+            row += [value, str(each.n_kept), *map(percent, each.after)]
         rows.append(row)
     print_table(rows, "l" + "r" * (len(columns) - 1), *columns)
 
 
-def _percent(rates: tuple[float, float, float]) -> list[str]:
-    return [f"{100 * rate:.2f}" for rate in rates]
-
-
 def _print_reliability(title: str, found: Reliability) -> None:
     msg.divider(f"{title}: expected calibration error {found.error:.4f}")
-    rows = ((b.interval, str(b.n), f"{b.probability:.3f}", f"{b.right:.3f}") for b in found.bins)
+    bins = (found.overall, *found.bins)
+    rows = ((b.interval, str(b.n), f"{b.probability:.3f}", f"{b.right:.3f}") for b in bins)
     print_table(rows, "lrrr", "probability", "predictions", "mean probability", "share correct")

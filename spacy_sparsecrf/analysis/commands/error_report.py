@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ...cli.common import Component, Data, Html, Model, annotated_gold, load, reported
-from ...cli.printing import msg, print_table, write_page
+from ...cli.printing import made_of, msg, print_table, write_page
 from ...model.names import escape
 from ..error_analysis import Mistake, Report, find_mistakes
 from .explain import contribution_row
@@ -40,7 +40,7 @@ def errors(
         most = limit if limit is not None else N_PRINTED if html is None else N_ON_PAGE
         found = find_mistakes(pipe, given, label=label, word=word, most=most)
         if html is not None:
-            write_page(html, found, f"{pipe.name} on {data.name}", n)
+            write_page(html, found, f"{pipe.name} on {data.name}", made_of(nlp, model, data), n)
             return
         msg.divider(f"{pipe.name} on {data}")
         _print_scores(found)
@@ -82,13 +82,13 @@ def _print_confusions(found: Report) -> None:
 
 def _print_mistake(mistake: Mistake, n: int) -> None:
     labels = []
-    for name, span in (("gold", mistake.gold), ("predicted", mistake.predicted)):
-        own = "none"
-        if span is not None:
-            own = f"{escape(span.label)} {span.probability:.4f}"
+    for name, spans in (("gold", mistake.gold), ("predicted", mistake.predicted)):
+        own = []
+        for span in spans:
+            own.append(f"{escape(span.label)} {span.probability:.4f}")
             if span.end - span.start < len(mistake.words):
-                own += f" ({escape(mistake.text_of(span))})"
-        labels.append(f"{name} {own}")
+                own[-1] += f" ({escape(mistake.text_of(span))})"
+        labels.append(f"{name} {' + '.join(own) or 'none'}")
     msg.divider(f"{escape(' '.join(mistake.words))}: {', '.join(labels)}")
     words = *mistake.before, "[", *mistake.words, "]", *mistake.after
     msg.text(f"Doc {mistake.doc}, {mistake.fault}: {escape(' '.join(words))}")
