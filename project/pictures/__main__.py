@@ -7,8 +7,9 @@ import typer
 from wasabi import msg
 
 from .charts import CHARTS
+from .diagrams import DIAGRAMS
 
-PICTURES = {**CHARTS}
+PICTURES = {**CHARTS, **DIAGRAMS}
 
 
 def main(

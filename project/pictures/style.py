@@ -12,12 +12,15 @@ if TYPE_CHECKING:
 # Colours by name: in the light scheme, which charts are drawn with, and in the dark one.
 COLOURS = {
     "ink": ("#1f2328", "#e6edf3"),
-    "faint": ("#c9ced6", "#4a515b"),
+    "faint": ("#b9c0c9", "#5f6874"),
     "ours": ("#1f66b5", "#6cb0f5"),
     "crfsuite": ("#b4530a", "#f2a65a"),
     "spacy": ("#767c85", "#9aa1ab"),
+    "other": ("#8b3fa0", "#d49be6"),
+    "paper": ("#fefefe", "#1e2129"),
 }
-INK, FAINT, OURS, CRFSUITE, SPACY = (light for light, _ in COLOURS.values())
+INK, FAINT, OURS, CRFSUITE, SPACY, OTHER, PAPER = (light for light, _ in COLOURS.values())
+"""The tools keep their colours in all pictures; OTHER is for a second line of ours."""
 # Units of a picture's width, and pixels that a page shows them in. Letters have 14 units.
 WIDTH, SHOWN, SIZE = 400, 480, 14
 FONT = "system-ui, sans-serif"
@@ -55,6 +58,25 @@ def save_chart(figure: "Figure", path: Path, title: str) -> None:
     svg = re.sub(r"<(metadata|style)\b.*?</\1>|<!--.*?-->", "", text.getvalue(), flags=re.DOTALL)
     svg = re.sub(r"'DejaVu Sans'[^;\"]*", FONT, _HEAD.sub("", svg))
     save_svg(svg, path, title)
+
+
+def element(name: str, content: str = "", **attributes: object) -> str:
+    """Return an element; `stroke_width=2` is the attribute `stroke-width="2"`."""
+    given = " ".join(f'{key.replace("_", "-")}="{value}"' for key, value in attributes.items())
+    return f"<{name} {given}>{content}</{name}>" if content else f"<{name} {given}/>"
+
+
+def text(x: float, y: float, content: str, fill: str = INK, size: int = SIZE, **more: Any) -> str:
+    """Return a text; anchor: start, middle or end; other attributes as for `element`."""
+    given = {"x": round(x, 1), "y": round(y, 1), "fill": fill, "font_size": size}
+    return element("text", escape(content), **given, **more)
+
+
+def save_diagram(parts: list[str], height: int, path: Path, title: str) -> None:
+    """Write a picture of elements."""
+    view = f'<svg viewBox="0 0 {WIDTH} {height}">\n'
+    body = element("g", "\n".join(parts), font_family=FONT)
+    save_svg(f"{view}{body}\n</svg>", path, title)
 
 
 def save_svg(svg: str, path: Path, title: str) -> None:
