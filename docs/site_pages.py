@@ -32,8 +32,11 @@ INTERFACES = {
             "pipeline.component": "SparseCRFPipe",
             "pipeline.probabilities": "Probabilities",
             "pipeline.uncertainty": "Uncertainty",
-            "analysis.error_analysis": "find_mistakes",
-            "analysis.calibration": "calibrate",
+            "pages.training_log": "TrainingLog Iteration",
+            "analysis.explanation": "Confidences DocExplanation TokenExplanation Contribution"
+            " ModelExplanation LabelExplanation FeatureWeight LabelledSpan",
+            "analysis.error_analysis": "find_mistakes Report Mistake Confusion",
+            "analysis.calibration": "calibrate Calibration Threshold Reliability Bin",
             "pages.rendering": "render",
         },
     ),
@@ -41,10 +44,9 @@ INTERFACES = {
         "The estimator for scikit-learn",
         {
             "interop.sklearn.estimator": "CRF",
-            "interop.sequences.learner": "Iteration",
-            "interop.sequences.trained": "WeightSummary",
-            "interop.sequences.tagger": "Tagger ItemSequence",
             "interop.sequences.trainer": "Trainer",
+            "interop.sequences.tagger": "Tagger ItemSequence",
+            "interop.sequences.trained": "WeightSummary",
         },
     ),
     "parts": (
@@ -59,7 +61,8 @@ INTERFACES = {
 }
 # The pages of modules have the same objects, and are what links to objects lead to.
 OPTIONS = """    options:
-      {show_root_heading: true, show_root_full_path: false, skip_local_inventory: true}
+      {show_root_heading: true, show_root_full_path: false, skip_local_inventory: true,
+      filters: ["!^_", "!^(PLUMBING)$"]}
 """
 # Modules are for contributors: the search leads to the guide and the reference.
 MODULE = """---
@@ -69,6 +72,11 @@ search: {{exclude: true}}
 
 ::: spacy_sparsecrf.{name}
 """
+# Members that spaCy or the package call, not users.
+PLUMBING = (
+    "finish_update|use_params|training_run|end_training|set_output|set_annotations|is_resizable"
+    "|setup|named|key|pipe|page|predictor|parts"
+)
 ARGUMENT = re.compile(r"(?<=<p>)((?:\w+, )*\w+): |\n((?:\w+, )*\w+): ")
 CODE = re.compile(r"(^```.*?^```$|^    [^\n]*$|`[^`]*`)", flags=re.M | re.S)
 
@@ -99,10 +107,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name in packages():
         texts[f"modules/{name}.md"] = MODULE.format(name=name)
     for name, (title, modules) in INTERFACES.items():
+        options = OPTIONS.replace("PLUMBING", PLUMBING)
         objects = [
             f"{module}.{each}" for module, names in modules.items() for each in names.split()
         ]
-        shown = [f"::: spacy_sparsecrf.{each}\n{OPTIONS}" for each in objects]
+        shown = [f"::: spacy_sparsecrf.{each}\n{options}" for each in objects]
         texts[f"reference/{name}.md"] = "\n".join([f"# {title}\n", *shown])
     for page, text in texts.items():
         files.append(File.generated(config, page, content=text))

@@ -23,7 +23,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
@@ -52,7 +52,24 @@ _N_TRIED = 8, 4, 4
 
 
 class Bin(NamedTuple):
-    """A bin of predictions: lower bound, number, mean probability and share that is right."""
+    """A bin of predictions.
+
+    Attributes
+    ----------
+    low : float
+        Lower bound of the probabilities.
+    n : int
+        Number of predictions.
+    probability : float
+        Their mean probability.
+    right : float
+        The share that is right.
+
+    Examples
+    --------
+    >>> Bin(0.9, 40, 0.95, 0.9).interval
+    '0.9 to 1.0'
+    """
 
     low: float
     n: int
@@ -67,9 +84,22 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True)
 class Reliability:
-    """The non-empty bins, and the expected calibration error."""
+    """Reliability of probabilities: predictions in bins by probability.
 
-    bins: tuple[Bin, ...]
+    Attributes
+    ----------
+    bins : tuple of Bin
+        The bins that are not empty.
+    error : float
+        The expected calibration error.
+
+    Examples
+    --------
+    >>> Reliability((Bin(0.9, 40, 0.95, 0.9),), 0.05)
+    Reliability(error=0.05)
+    """
+
+    bins: tuple[Bin, ...] = field(repr=False)
     error: float
 
     @property
@@ -84,9 +114,26 @@ class Reliability:
 class Threshold:
     """The threshold of a label, and its effect on the calibration data.
 
-    n_gold: number of gold spans; n, right: number of predicted spans, and the share that is right;
-    value: the threshold, 0 keeps all spans, 1 if no threshold reaches the precision; n_kept,
-    right_kept: like n and right, for the spans that the threshold keeps.
+    Attributes
+    ----------
+    label : str
+        The label.
+    n_gold : int
+        Number of gold spans.
+    n : int
+        Number of predicted spans.
+    right : float
+        The share of predicted spans that is right.
+    value : float
+        The threshold: 0 keeps all spans; 1 if no threshold reaches the precision.
+    n_kept, right_kept : int, float
+        Like `n` and `right`, for the spans that the threshold keeps.
+
+    Examples
+    --------
+    >>> found = Threshold("CITY", n_gold=10, n=10, right=0.8, value=0.6, n_kept=8, right_kept=1.0)
+    >>> [round(rate, 2) for rate in found.after]  # precision, recall, F1
+    [1.0, 0.8, 0.89]
     """
 
     label: str
@@ -116,13 +163,30 @@ def _rates(n: int, right: float, n_gold: int) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Calibration(Page):
-    """The result of a calibration, see the module's docstring.
+    """The result of `calibrate`. Notebooks show it as a page.
 
-    precision, beta: requested for the thresholds, or None; outside_weight: weight of the outside
-    label in all of these predictions, tuned on request; n: number of predictions compared;
-    temperature: 1 if none helps; before, after: reliability without and with it; thresholds: one
-    per label, with value 0 if neither was requested; empty for labels of tokens; n_gold: number of
-    gold spans, also of labels that are never predicted.
+    Attributes
+    ----------
+    precision, beta : float or None
+        Requested for the thresholds.
+    outside_weight : float
+        Weight of the outside label in all of these predictions, tuned on request.
+    n : int
+        Number of predictions compared.
+    temperature : float
+        The temperature, 1 if none helps.
+    before, after : Reliability
+        Reliability without and with the temperature.
+    thresholds : tuple of Threshold
+        One for each label, with value 0 if neither was requested; empty for labels of tokens.
+    n_gold : int
+        Number of gold spans, also of labels that are never predicted.
+
+    Examples
+    --------
+    >>> found = calibrate(nlp.get_pipe("ner"), examples)
+    >>> found.n, found.after.error < found.before.error
+    (6, True)
     """
 
     page: ClassVar[str] = "calibration.html"
@@ -133,7 +197,7 @@ class Calibration(Page):
     temperature: float
     before: Reliability
     after: Reliability
-    thresholds: tuple[Threshold, ...]
+    thresholds: tuple[Threshold, ...] = field(repr=False)
     n_gold: int
 
     @property
@@ -151,7 +215,18 @@ class Calibration(Page):
         return Threshold("", self.n_gold, n, right, math.nan, n_kept, right_kept)
 
     def decoding(self, decoding: DecodingSettings) -> DecodingSettings:
-        """Return settings with the temperature, the outside weight and requested thresholds."""
+        """Return settings with the temperature, the outside weight and requested thresholds.
+
+        Parameters
+        ----------
+        decoding : DecodingSettings
+            Settings of the component, `pipe.settings.decoding`.
+
+        Returns
+        -------
+        DecodingSettings
+            Changed settings; the given ones stay as they are.
+        """
         changes: dict[str, Any] = {"temperature": self.temperature}
         changes["outside_weight"] = self.outside_weight
         if self.has_thresholds:
@@ -181,12 +256,37 @@ def calibrate(
 ) -> Calibration:
     """Find a temperature, and on request thresholds, on gold annotation not used in training.
 
-    examples: their predicted Docs have the annotation of earlier pipes; precision: find thresholds
-    that reach it, between 0 and 1; beta: find thresholds with the best F_beta, above 0; at most one
-    of the two; outside_beta: first find the weight of the outside label with the best F_beta, > 0.
     The component is not changed; see `Calibration.decoding`.
-    RAISES: SparseCRFError if nothing is predicted, no token has a gold label, a precision or beta
-        is out of range, or both are given.
+
+    Parameters
+    ----------
+    pipe : SparseCRFPipe
+        The component.
+    examples : iterable of Example
+        Examples whose predicted Docs have the annotation of earlier pipes.
+    precision : float, optional
+        Find thresholds that reach this precision, between 0 and 1.
+    beta : float, optional
+        Find thresholds with the best F_beta, above 0. Give at most one of the two.
+    outside_beta : float, optional
+        First find the weight of the outside label with the best F_beta, above 0.
+
+    Returns
+    -------
+    Calibration
+        The temperature, thresholds and their effects.
+
+    Raises
+    ------
+    SparseCRFError
+        If nothing is predicted, no token has a gold label, a precision or beta is out of
+        range, or both are given.
+
+    Examples
+    --------
+    >>> found = calibrate(nlp.get_pipe("ner"), examples, beta=1.0)
+    >>> [(each.label, each.value) for each in found.thresholds]
+    [('CITY', 0.0), ('PERSON', 0.0)]
     """
     given = {"precision": precision, "beta": beta, "outside": outside_beta}
     limits = {"precision": 1.0, "beta": math.inf, "outside": math.inf}

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -32,27 +32,53 @@ Labels = Sequence[str | None]
 class Mistake:
     """Gold and predicted spans that overlap; a token's label counts as a span of one token.
 
-    doc: index of the Doc; before, words, after: texts of the tokens before, in and after the
-    spans; gold, predicted: the spans, () for none; pair: gold and predicted label of the largest
-    overlap, "" for none; fault: "label", "boundaries", "label and boundaries", "missed" or
-    "spurious"; tokens: tokens with wrong labels, with the contributions to the predicted label
-    compared with the gold label.
+    Attributes
+    ----------
+    doc : int
+        Index of the Doc.
+    before, words, after : tuple of str
+        Texts of the tokens before, in and after the spans.
+    gold, predicted : tuple of LabelledSpan
+        The spans, () for none.
+    pair : (str, str)
+        Gold and predicted label of the largest overlap, "" for none.
+    fault : str
+        "label", "boundaries", "label and boundaries", "missed" or "spurious".
+    tokens : tuple of TokenExplanation
+        Tokens with wrong labels, with the contributions to the predicted label compared with
+        the gold label.
+
+    Examples
+    --------
+    >>> doc = nlp.make_doc("They sent Oslo to Berlin.")
+    >>> gold = Example.from_dict(doc, {"entities": [(10, 14, "PERSON"), (18, 24, "CITY")]})
+    >>> [mistake] = find_mistakes(nlp.get_pipe("ner"), [gold]).mistakes
+    >>> mistake.words, mistake.labels, mistake.fault
+    (('Oslo',), ['PERSON'], 'missed')
     """
 
     doc: int
-    before: tuple[str, ...]
+    before: tuple[str, ...] = field(repr=False)
     words: tuple[str, ...]
-    after: tuple[str, ...]
+    after: tuple[str, ...] = field(repr=False)
     gold: tuple[LabelledSpan, ...]
     predicted: tuple[LabelledSpan, ...]
     pair: tuple[str, str]
     fault: str
-    tokens: tuple[TokenExplanation, ...]
+    tokens: tuple[TokenExplanation, ...] = field(repr=False)
 
     def strongest(self, n: int) -> list[tuple[str, Contribution]]:
         """Return the n strongest contributions in favour of the mistake, and the n against it.
 
-        RETURNS: each with its token's text, descending by difference.
+        Parameters
+        ----------
+        n : int
+            Number of contributions on each side.
+
+        Returns
+        -------
+        list of (str, Contribution)
+            Each with its token's text, descending by difference.
         """
         found = [(token.text, each) for token in self.tokens for each in token.contributions]
         found.sort(key=lambda item: -item[1].difference)
@@ -65,7 +91,18 @@ class Mistake:
         return [*dict.fromkeys(span.label for span in self.gold + self.predicted)]
 
     def text_of(self, span: LabelledSpan) -> str:
-        """Return the words of one of the spans."""
+        """Return the words of one of the spans.
+
+        Parameters
+        ----------
+        span : LabelledSpan
+            One of `gold` or `predicted`.
+
+        Returns
+        -------
+        str
+            The words, separated by spaces.
+        """
         first = min(each.start for each in self.gold + self.predicted)
         return " ".join(self.words[span.start - first : span.end - first])
 
@@ -74,8 +111,21 @@ class Mistake:
 class Confusion:
     """A gold label and the label predicted instead, "" for none.
 
-    gold, predicted: labels; fault: see `Mistake`; n: count; examples: the most frequent texts,
-    each with its count.
+    Attributes
+    ----------
+    gold, predicted : str
+        The labels.
+    fault : str
+        See `Mistake`.
+    n : int
+        Number of times.
+    examples : tuple of (str, int)
+        The most frequent texts, each with its count.
+
+    Examples
+    --------
+    >>> Confusion("PERSON", "CITY", "label", 3, (("Oslo", 2), ("Sofia", 1))).examples[0]
+    ('Oslo', 2)
     """
 
     gold: str
@@ -85,15 +135,30 @@ class Confusion:
     examples: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report(Page):
-    """Scores and errors of a component.
+    """Scores and errors of a component. Notebooks show it as a page.
 
-    kinds: types of match in the scores, only "strict" for labels of tokens; scores: of all labels
-    (""), then of each, most frequent first; pairs: numbers of groups of overlapping spans by gold
-    and predicted label, "" for none; confusions: most frequent first; mistakes: the explained ones,
-    most confident first;
-    n_mistakes: number of all that match `label` and `word` of `find_mistakes`.
+    Attributes
+    ----------
+    kinds : tuple of str
+        Types of match in the scores; only "strict" for labels of tokens.
+    scores : tuple of Score
+        Scores of all labels (label ""), then of each, most frequent first.
+    pairs : mapping of (str, str) to int
+        Numbers of groups of overlapping spans by gold and predicted label, "" for none.
+    confusions : tuple of Confusion
+        Confused labels, most frequent first.
+    mistakes : tuple of Mistake
+        The explained mistakes, most confident first.
+    n_mistakes : int
+        Number of all mistakes that match `label` and `word` of `find_mistakes`.
+
+    Examples
+    --------
+    >>> report = find_mistakes(nlp.get_pipe("ner"), examples)
+    >>> report.scores[0].rates["strict"].f, report.mistakes
+    (1.0, ())
     """
 
     page: ClassVar[str] = "mistakes.html"
@@ -104,6 +169,9 @@ class Report(Page):
     mistakes: tuple[Mistake, ...]
     n_mistakes: int
 
+    def __repr__(self) -> str:
+        return f"Report(F1 {self.scores[0].rates['strict'].f:.3f}, {self.n_mistakes:,} mistakes)"
+
     @property
     def labels(self) -> list[str]:
         """All gold and predicted labels, and then "" if any span is missed or spurious."""
@@ -111,7 +179,13 @@ class Report(Page):
         return [*(score.label for score in self.scores[1:]), *([""] if is_missing else [])]
 
     def groups(self) -> Iterator[tuple[tuple[str, str], int, list[Mistake]]]:
-        """Yield gold and predicted labels with the number of mistakes and the explained ones."""
+        """Yield the mistakes by gold and predicted label, the most frequent pair first.
+
+        Yields
+        ------
+        ((str, str), int, list of Mistake)
+            The labels, the number of all mistakes, and the explained ones.
+        """
         counts: Counter[tuple[str, str]] = Counter()
         for own in self.confusions:
             counts[own.gold, own.predicted] += own.n
@@ -139,14 +213,39 @@ def find_mistakes(
 ) -> Report:
     """Compare a component's predictions with gold annotation.
 
-    examples: their predicted Docs have the annotation of earlier pipes. Tokens without a gold label
-    are ignored, and so are predicted spans that contain one.
-    label, word: explain only mistakes with this gold or predicted label, and with this word in
-    the spans, ignoring case; most: explain only so many: the N_EXAMPLES most confident of each
-    frequent confusion, then the most confident of the others.
-    RETURNS: a report that `render` shows as a page.
-    RAISES: SparseCRFError if no token has a gold label, or `label` is neither a label of the
-        component nor of the annotation.
+    Tokens without a gold label are ignored, and so are predicted spans that contain one.
+
+    Parameters
+    ----------
+    pipe : SparseCRFPipe
+        The component.
+    examples : iterable of Example
+        Examples whose predicted Docs have the annotation of earlier pipes.
+    label : str, default ""
+        Explain only mistakes with this gold or predicted label.
+    word : str, default ""
+        Explain only mistakes with this word in the spans, ignoring case.
+    most : int, optional
+        Explain only so many: the `N_EXAMPLES` most confident of each frequent confusion, then
+        the most confident of the others.
+
+    Returns
+    -------
+    Report
+        Scores, confusions and explained mistakes, which `render` and notebooks show as a page.
+
+    Raises
+    ------
+    SparseCRFError
+        If no token has a gold label, or `label` is neither a label of the component nor of the
+        annotation.
+
+    Examples
+    --------
+    >>> doc = nlp.make_doc("They sent Oslo to Berlin.")
+    >>> gold = Example.from_dict(doc, {"entities": [(10, 14, "PERSON"), (18, 24, "CITY")]})
+    >>> find_mistakes(nlp.get_pipe("ner"), [gold])
+    Report(F1 0.667, 1 mistakes)
     """
     found = _Comparison(pipe)
     for batch in minibatch(Task("Comparing", "docs", items=examples), BATCH_SIZE):  # type: ignore[no-untyped-call]

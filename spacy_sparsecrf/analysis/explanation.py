@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from textwrap import shorten
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..corpus.encoded import Observations
 from ..corpus.numbering import Floats, Hashes, Ints, find_keys
 from ..model.model import CRFModel, WeightTable
 from ..model.names import ALWAYS, Names, escape
-from ..pages.rendering import Page
+from ..pages.rendering import Page, fill
 
 BOUNDARY = ""  # the start label, which precedes the first label of a sequence
 START = "(start)"  # its displayed name
@@ -24,8 +25,22 @@ Pairs: TypeAlias = dict[Rivals, float]  # weights by label before, -1 for none, 
 class FeatureWeight:
     """The weight of a feature with a label, or with a pair of labels.
 
-    feature: name, or hash, "always" for transitions; previous: the label before, "" at the
-    beginning of a sequence, None if the feature is conjoined with the label alone; label; weight.
+    Attributes
+    ----------
+    feature : str
+        Name, or hash; "always" for transitions.
+    previous : str or None
+        The label before, "" at the beginning of a sequence, None if the feature is conjoined
+        with the label alone.
+    label : str
+        The label.
+    weight : float
+        Its weight.
+
+    Examples
+    --------
+    >>> FeatureWeight("lower[-1]=to", None, "U-CITY", 0.75).label
+    'U-CITY'
     """
 
     feature: str
@@ -38,13 +53,29 @@ class FeatureWeight:
 class LabelExplanation:
     """The strongest features of a label.
 
-    label: name of a label or cluster of labels; supporting: weights > 0, descending; opposing:
-    weights < 0, ascending; n_active: number of all its weights, without transitions.
+    Attributes
+    ----------
+    label : str
+        Name of a label, or of a cluster of labels.
+    supporting : tuple of FeatureWeight
+        Weights above 0, descending.
+    opposing : tuple of FeatureWeight
+        Weights below 0, ascending.
+    n_active : int
+        Number of all its weights, without transitions.
+
+    Examples
+    --------
+    >>> city = nlp.get_pipe("ner").explain(n=2).labels[3]
+    >>> city
+    LabelExplanation(label='U-CITY', n_active=42)
+    >>> [round(each.weight, 1) for each in city.supporting]
+    [0.4, 0.4]
     """
 
     label: str
-    supporting: tuple[FeatureWeight, ...]
-    opposing: tuple[FeatureWeight, ...]
+    supporting: tuple[FeatureWeight, ...] = field(repr=False)
+    opposing: tuple[FeatureWeight, ...] = field(repr=False)
     n_active: int
 
     @property
@@ -55,15 +86,26 @@ class LabelExplanation:
 
 @dataclass(frozen=True)
 class ModelExplanation(Page):
-    """Explanation of a model.
+    """Explanation of a model. Notebooks show it as a page.
 
-    transitions: descending by weight; labels: in the model's order, then clusters of labels;
-    n_active: number of weights.
+    Attributes
+    ----------
+    transitions : tuple of FeatureWeight
+        Weights of label pairs, descending.
+    labels : tuple of LabelExplanation
+        The labels in the model's order, then clusters of labels.
+    n_active : int
+        Number of weights.
+
+    Examples
+    --------
+    >>> nlp.get_pipe("ner").explain()
+    ModelExplanation(n_active=271)
     """
 
     page: ClassVar[str] = "model.html"
-    transitions: tuple[FeatureWeight, ...]
-    labels: tuple[LabelExplanation, ...]
+    transitions: tuple[FeatureWeight, ...] = field(repr=False)
+    labels: tuple[LabelExplanation, ...] = field(repr=False)
     n_active: int
 
     @property
@@ -76,11 +118,29 @@ class ModelExplanation(Page):
 class Contribution:
     """Contribution of a feature, or of a transition, to the score of a token's label.
 
-    kind: "feature" (with the token's label), "in" (with the previous label and the label) or "out"
-    (with the label and the next label); feature: name, or hash; previous, label: the pair, or None
-    and the label for "feature"; weight: its part of the label's score (for a real-valued feature,
-    weight times value); rival: its part of the runner-up's score, 0 without a runner-up. If the
-    previous token also has a given runner-up, rival belongs to the pair of the two runners-up.
+    Attributes
+    ----------
+    kind : str
+        "feature" (with the token's label), "in" (with the previous label and the label) or
+        "out" (with the label and the next label).
+    feature : str
+        Name, or hash.
+    previous : str or None
+        The first label of the pair; None for "feature".
+    label : str
+        The label, or the second label of the pair.
+    weight : float
+        Its part of the label's score; for a real-valued feature, weight times value.
+    rival : float
+        Its part of the runner-up's score, 0 without a runner-up. If the previous token also
+        has a given runner-up, `rival` belongs to the pair of the two runners-up.
+
+    Examples
+    --------
+    >>> Contribution("in", "always", "O", "U-CITY", 0.5, -0.25).name
+    'O -> U-CITY'
+    >>> Contribution("in", "always", "O", "U-CITY", 0.5, -0.25).difference
+    0.75
     """
 
     kind: str
@@ -108,10 +168,32 @@ class Contribution:
 class TokenExplanation:
     """Explanation of a token's label.
 
-    text; label and its probability given the whole sequence; runner_up and its probability: the
-    label compared with, by default the most probable other label, None and 0 if no other label is
-    possible; contributions: descending by difference. In a chain, the differences sum to the score
-    of the sequence's labels minus its score with the runner-up in place of the label.
+    In a chain, the differences sum to the score of the sequence's labels minus its score with
+    the runner-up in place of the label.
+
+    Attributes
+    ----------
+    text : str
+        The token's text.
+    label : str
+        Its label.
+    probability : float
+        Probability of the label, given the whole sequence.
+    runner_up : str or None
+        The label compared with, by default the most probable other label; None if no other
+        label is possible.
+    runner_up_probability : float
+        Its probability; 0 without a runner-up.
+    contributions : tuple of Contribution
+        Contributions, descending by difference.
+
+    Examples
+    --------
+    >>> token = nlp.get_pipe("ner").explain_doc(nlp("We flew to Cairo.")).tokens[3]
+    >>> token.label, round(token.probability, 2), token.runner_up
+    ('U-CITY', 0.84, 'O')
+    >>> round(token.supporting[0].difference, 2)
+    0.54
     """
 
     text: str
@@ -119,7 +201,7 @@ class TokenExplanation:
     probability: float
     runner_up: str | None
     runner_up_probability: float
-    contributions: tuple[Contribution, ...]
+    contributions: tuple[Contribution, ...] = field(repr=False)
 
     @property
     def supporting(self) -> tuple[Contribution, ...]:
@@ -132,14 +214,41 @@ class TokenExplanation:
         return tuple(c for c in reversed(self.contributions) if c.difference < 0)
 
     def strongest(self, n: int) -> tuple[Contribution, ...]:
-        """Return the n strongest contributions in favour of the label, and the n against it."""
+        """Return the n strongest contributions in favour of the label, and the n against it.
+
+        Parameters
+        ----------
+        n : int
+            Number of contributions on each side.
+
+        Returns
+        -------
+        tuple of Contribution
+            Contributions, descending by difference.
+        """
         return (*self.supporting[:n], *reversed(self.opposing[:n]))
 
 
 class LabelledSpan(NamedTuple):
     """A span encoded by the labels of tokens.
 
-    start: first token; end: token after the last one; label; probability.
+    Attributes
+    ----------
+    start : int
+        First token.
+    end : int
+        Token after the last one.
+    label : str
+        Its label or type.
+    probability : float
+        Its probability.
+
+    Examples
+    --------
+    >>> doc = nlp.make_doc("We flew to Cairo.")
+    >>> [span] = nlp.get_pipe("ner").confidences(doc).spans
+    >>> doc[span.start : span.end], span.label, round(span.probability, 2)
+    (Cairo, 'CITY', 0.84)
     """
 
     start: int
@@ -148,19 +257,70 @@ class LabelledSpan(NamedTuple):
     probability: float
 
 
-@dataclass(frozen=True)
-class DocExplanation(Page):
-    """Explanation of the labels of a Doc's tokens.
+@dataclass(frozen=True, repr=False)
+class Confidences:
+    """The predictions for a Doc, with probabilities. Notebooks show them as highlighted text.
 
-    spans: the spans that the labels encode, ascending; None for labels of tokens.
+    Attributes
+    ----------
+    words : tuple of str
+        Texts of the tokens, with following spaces.
+    spans : tuple of LabelledSpan
+        The predicted entities or spans, ascending; for a component that labels tokens, one
+        for each word.
+
+    Examples
+    --------
+    >>> found = nlp.get_pipe("ner").confidences(nlp.make_doc("Omar Haddad flew to Cairo."))
+    >>> found
+    Confidences(Omar Haddad PERSON 0.95, Cairo CITY 0.84)
+    >>> [span.label for span in found.spans if span.probability > 0.9]
+    ['PERSON']
+    """
+
+    words: tuple[str, ...]
+    spans: tuple[LabelledSpan, ...]
+
+    def __repr__(self) -> str:
+        shown = (f"{''.join(self.words[a:b])} {y} {p:.2f}" for a, b, y, p in self.spans)
+        return f"Confidences({shorten(', '.join(shown), 90, placeholder=' ...')})"
+
+    def _repr_html_(self) -> str:
+        return fill("confidences.html", shown=self)
+
+
+@dataclass(frozen=True, repr=False)
+class DocExplanation(Page):
+    """Explanation of the labels of a Doc's tokens. Notebooks show it as a page.
+
+    Attributes
+    ----------
+    tokens : tuple of TokenExplanation
+        One for each token.
+    spans : tuple of LabelledSpan or None
+        The spans that the labels encode, ascending; None for labels of tokens.
+
+    Examples
+    --------
+    >>> nlp.get_pipe("ner").explain_doc(nlp("We flew to Cairo."))
+    DocExplanation(5 tokens, 1 spans)
     """
 
     page: ClassVar[str] = "doc.html"
     tokens: tuple[TokenExplanation, ...]
     spans: tuple[LabelledSpan, ...] | None = None
 
+    def __repr__(self) -> str:
+        return f"DocExplanation({len(self.tokens)} tokens, {len(self.spans or ())} spans)"
+
     def parts(self) -> Iterator[tuple[LabelledSpan | None, list[int]]]:
-        """Yield each span with its words, and in order each word outside of spans."""
+        """Yield each span with its words, and in order each word outside of spans.
+
+        Yields
+        ------
+        (LabelledSpan or None, list of int)
+            The span, or None, and the positions of its words.
+        """
         end, words = 0, [t for t, token in enumerate(self.tokens) if token.label]
         for span in self.spans or ():
             yield from ((None, [t]) for t in words if end <= t < span.start)

@@ -19,20 +19,41 @@ MAX_LABELS = np.iinfo(np.uint16).max - 1
 NO_VALUES: Singles = np.empty((0, 0), np.float32)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Observations:
     """Hashed features of a batch of sequences, and real-valued features.
 
-    hashes: [N, P] uint64, the feature of template p at token n; 0 for none.
-    offsets: [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1].
-    unigram_columns: [U] int32, columns of `hashes` that are conjoined with the label.
-    bigram_columns: [B] int32, columns that are conjoined with the label pair.
-    start_label: whether the first token of a sequence has the pair (start, y).
-    values: [N, V] float32, finite; real-valued features, conjoined with the label.
-    value_keys: [V] uint64, hashes of the names of real-valued features, distinct from all hashes.
-    kept: [N] int64, the tokens of the Docs that are observed; None for all.
-    families: [<= P] uint8, of the first columns: features of one family depend on the same
-        attributes, so that tokens often share all of them; 0 for none, as of the others.
+    Attributes
+    ----------
+    hashes : array [N, P] uint64
+        The feature of template p at token n; 0 for none.
+    offsets : array [S + 1] int64
+        Sequence s is the tokens offsets[s]:offsets[s + 1].
+    unigram_columns : array [U] int32
+        Columns of `hashes` that are conjoined with the label.
+    bigram_columns : array [B] int32
+        Columns that are conjoined with the label pair.
+    start_label : bool
+        Whether the first token of a sequence has the pair (start, y).
+    values : array [N, V] float32
+        Real-valued features, finite, conjoined with the label.
+    value_keys : array [V] uint64
+        Hashes of the names of real-valued features, distinct from all hashes.
+    kept : array [N] int64 or None
+        The tokens of the Docs that are observed; None for all.
+    families : array [<= P] uint8
+        Families of the first columns: features of one family depend on the same attributes, so
+        that tokens often share all of them; 0 for none, as of the others.
+
+    Examples
+    --------
+    >>> Observations(
+    ...     hashes=np.array([[3, 1], [4, 1]], np.uint64),
+    ...     offsets=np.array([0, 2]),
+    ...     unigram_columns=np.array([0], np.int32),
+    ...     bigram_columns=np.array([1], np.int32),
+    ... )
+    Observations(1 sequences, 2 tokens)
     """
 
     hashes: Hashes
@@ -44,6 +65,9 @@ class Observations:
     value_keys: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
     kept: Longs | None = None
     families: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
+
+    def __repr__(self) -> str:
+        return f"Observations({len(self.offsets) - 1} sequences, {self.n_tokens} tokens)"
 
     @property
     def n_tokens(self) -> int:
@@ -67,7 +91,18 @@ class Observations:
         return hashes
 
     def sequences(self, first: int, last: int) -> Observations:
-        """Return the observations of sequences first:last."""
+        """Return the observations of some sequences.
+
+        Parameters
+        ----------
+        first, last : int
+            The sequences first:last.
+
+        Returns
+        -------
+        Observations
+            Their observations.
+        """
         begin, end = self.offsets[first], self.offsets[last]
         offsets, hashes = self.offsets[first : last + 1] - begin, self.hashes[begin:end]
         return replace(self, hashes=hashes, values=self.values[begin:end], offsets=offsets)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from zlib import crc32
 
 if TYPE_CHECKING:
@@ -38,12 +38,36 @@ def render(
 ) -> str:
     """Render an explanation, or a report of mistakes, as a page of HTML.
 
-    shown: such as `explain`, `explain_doc` or `find_mistakes` return; title: its heading, or "" for
-    what the page is called by itself; n: number of features for, and against, a token's label;
-    made: names and values of its footer, such as the data.
+    The page loads nothing else, and can be written to a file.
+
+    Parameters
+    ----------
+    shown : DocExplanation, ModelExplanation, Report or Calibration
+        The object to show.
+    title : str, default ""
+        Its heading, or "" for the default heading.
+    n : int, default 5
+        Number of features for, and against, a token's label.
+    made : mapping of str to str, optional
+        Names and values of its footer, such as the data.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> page = render(nlp.get_pipe("ner").explain(), title="Travel")
+    >>> page[:15], "<h1>Travel" in page
+    ('<!DOCTYPE html>', True)
     """
-    values = {"shown": shown, "title": title, "n": n, "made": made}
-    return _environment().get_template(shown.page).render(values)
+    return fill(shown.page, shown=shown, title=title, n=n, made=made)
+
+
+def fill(file: str, **values: Any) -> str:
+    """Fill a file of this folder with values."""
+    return _environment().get_template(file).render(values)
 
 
 @cache

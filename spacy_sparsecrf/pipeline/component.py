@@ -4,6 +4,7 @@ Creating a component does not import numba; training and prediction do.
 """
 
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -27,6 +28,8 @@ from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.naming import hash_names, templates_by_kind
 from ..model.model import CRFModel
 from ..model.names import Names
+from ..pages.rendering import fill
+from ..pages.training_log import Iteration, TrainingLog
 from ..targets.base import add_extension
 from ..targets.entities import SCORE
 from ..targets.spans import SpanGroups, SpanTarget
@@ -60,11 +63,45 @@ def within_memory(name: str) -> Iterator[None]:
 class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     """spaCy component: a linear-chain CRF or per-position model with an elastic-net penalty.
 
-    Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
-    The attribute `model` is replaced by `update`, `initialize`, and what changes weights or labels.
+    Training minimises the sum over sequences of -log p(y | x), plus
+    l1 |w|_1 + (l2 / 2) |w|_2^2. `nlp.add_pipe` and `nlp.get_pipe` return the component.
+    Notebooks show it as a card with its labels, weights and settings.
 
-    vocab: of the pipeline; setup: parts and settings; scorer: scores Examples, or None.
-    RAISES: SparseCRFError for a setting out of range.
+    Parameters
+    ----------
+    vocab : Vocab
+        Vocab of the pipeline.
+    setup : Setup
+        Parts and settings, as `nlp.add_pipe` makes them from a config.
+    scorer : callable, optional
+        Scores Examples.
+
+    Attributes
+    ----------
+    name : str
+        Name in the pipeline.
+    labels : tuple of str
+        Labels that users see: labels of tokens, or types of entities or spans.
+    label_data : tuple of str
+        Labels of tokens by id.
+    model : CRFModel
+        Labels and active weights. `initialize`, `update`, and methods that change weights or
+        labels replace it.
+    training_log : TrainingLog
+        One `Iteration` for each iteration of the training run in this process. It is empty
+        in a loaded component.
+
+    Raises
+    ------
+    SparseCRFError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> nlp.get_pipe("ner")
+    SparseCRFPipe('ner', 4 labels, 271 weights, l1=0.2)
+    >>> spacy.blank("en").add_pipe("sparse_crf")
+    SparseCRFPipe('sparse_crf', not initialized)
     """
 
     def __init__(self, vocab: Vocab, setup: Setup, scorer: Scorer | None = None) -> None:
@@ -74,6 +111,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.model = self._no_model()
         self.cfg: dict[str, Any] = dict(storage.NEW_CFG)
         self._state: TrainingState | None = None
+        self.training_log, self._begun = TrainingLog(), 0.0
         self._continued: Continued | None = None
         self._names = Names()
         self._cached: Reader | None = None
@@ -87,6 +125,14 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """The parts and settings of the component, without learnt values."""
         features, target, solver = self.features, self.target, self.solver
         return Setup(self.name, features, target, solver, self.settings, self.engine)
+
+    def __repr__(self) -> str:
+        labels, l1 = self.label_data, self.settings.l1
+        size = f"{len(labels)} labels, {self.model.n_active:,} weights, l1={l1:g}"
+        return f"SparseCRFPipe({self.name!r}, {size if labels else 'not initialized'})"
+
+    def _repr_html_(self) -> str:
+        return fill("component.html", pipe=self, state=self._state)
 
     # Training
 
@@ -102,16 +148,28 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> None:
         """Read the training examples, once, and prepare a training run.
 
-        get_examples: returns the training examples, which are stored as arrays.
-        nlp: the pipeline, for its [training] settings and the pipes before this one.
-        labels: all labels, in order; default: labels of the examples and added labels, sorted.
-        init_weights: path of weights to continue from, see `load_earlier`.
-        checkpoint: path of a file, to which each step writes the state of training. If it exists,
+        Parameters
+        ----------
+        get_examples : callable
+            Returns the training examples, which are stored as arrays.
+        nlp : Language, optional
+            The pipeline, for its [training] settings and the pipes before this one.
+        labels : sequence of str, optional
+            All labels, in order. Default: labels of the examples and added labels, sorted.
+        init_weights : str or Path, optional
+            Path of weights to continue from: a saved pipeline, component or file.
+        checkpoint : str or Path, optional
+            Path of a file, to which each step writes the state of training. If it exists,
             training resumes from it; the first update then takes no step.
-        shards: paths of .spacy files, which may contain * and **. The reader of [training]
-            train_corpus reads them in this order; they replace the examples of get_examples.
-        RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, if no
-            token has a gold label and there are no weights, and for max_epochs = -1.
+        shards : sequence of str, default ()
+            Paths of .spacy files, which may contain `*` and `**`. The reader of [training]
+            train_corpus reads them in this order; they replace the examples of `get_examples`.
+
+        Raises
+        ------
+        SparseCRFError
+            If examples, labels, weights or a checkpoint do not fit, if no token has a gold label
+            and there are no weights, or if max_epochs = -1.
         """
         setup, loop = self.setup, Loop.of(nlp, self)
         progress.be_quiet(loop.quiet)
@@ -150,6 +208,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._state, self._continued = (state, None) if runs else (None, Continued(model, model))
         self._names = self._names if earlier.names is None else earlier.names
         self.cfg, self.model, self._cached = cfg, model, None
+        self.training_log, self._begun = TrainingLog(), time.perf_counter()
         self._store_strings()
 
     def _no_model(self) -> CRFModel:
@@ -165,16 +224,32 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> dict[str, float]:
         """Do one iteration over the whole corpus, at most one before each `finish_update`.
 
-        Examples that `initialize` has not read are ignored, with a warning. Without a corpus, that
-        is in a loaded pipeline or after `nlp.initialize` without examples, learn from the given
-        examples (see `continued`).
+        Examples that `initialize` has not read are ignored, with a warning. Without a corpus,
+        as in a loaded pipeline or after `nlp.initialize` without examples, the component learns
+        from the given examples.
 
-        drop: not used; sgd: if given, `finish_update` is called.
-        losses: the objective is assigned, not added; without a corpus, the loss of the examples is
-            added, each before its own step.
-        RETURNS: the losses.
-        RAISES: SparseCRFError if there is no training data, without a corpus for an unknown label,
-            or if training diverges.
+        Parameters
+        ----------
+        examples : iterable of Example
+            Training examples.
+        drop : float, default 0.0
+            Not used.
+        sgd : Optimizer, optional
+            If given, `finish_update` is called.
+        losses : dict of str to float, optional
+            The objective is assigned to the component's name, not added. Without a corpus, the
+            loss of the examples is added, each before its own step.
+
+        Returns
+        -------
+        dict of str to float
+            The losses.
+
+        Raises
+        ------
+        SparseCRFError
+            If there is no training data, if training diverges, and without a corpus for an
+            unknown label.
         """
         examples = list(examples)
         validate_examples(examples, "SparseCRFPipe.update")
@@ -213,6 +288,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         logger.debug(form, *values)
         model = training.model().with_labels(self.label_data)
         model.first, self.model, state.stepped = self.model.first, model, True
+        number, seconds = len(self.training_log) + 1, time.perf_counter() - self._begun
+        self.training_log.append(Iteration(number, objective, report.n_active, seconds, None))
         if report.end:
             report_end(self.setup, report, model)
 
@@ -234,14 +311,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Allow the next iteration. The solver needs no optimizer."""
         if self._state is not None:
             self._state.stepped = False
-
-    def rehearse(
-        self, examples: Iterable[Example], *, losses: dict[str, float] | None = None, **config: Any
-    ) -> dict[str, float]:
-        """Do nothing, because a batch solver does not forget. RETURNS: the losses."""
-        losses = {} if losses is None else losses
-        losses.setdefault(self.name, 0.0)
-        return losses
 
     def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
         """Do nothing: optimizers average weights of other pipes, never of this component."""
@@ -269,10 +338,24 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def predict(self, docs: Iterable[Doc], *, forced: bool = True) -> Predictions:
         """Predict labels, without changing the Docs.
 
-        forced: whether to keep existing annotation, unless [components.NAME] overwrite = true.
-        RETURNS: an array [tokens] int32 of label ids for each Doc; its attribute `scores` has their
-            probabilities if [components.NAME.decoding] scores = true.
-        RAISES: SparseCRFError if there are tokens but no labels.
+        Parameters
+        ----------
+        docs : iterable of Doc
+            Docs, which are not changed.
+        forced : bool, default True
+            Whether to keep existing annotation, unless [components.NAME] overwrite = true.
+
+        Returns
+        -------
+        Predictions
+            A list of arrays [tokens] int32 of label ids, one for each Doc; -1 for blanks. Its
+            attribute `scores` has their probabilities if [components.NAME.decoding]
+            scores = true.
+
+        Raises
+        ------
+        SparseCRFError
+            If there are tokens but no labels.
         """
         docs, has_scores = list(docs), self.settings.decoding.scores
         if not any(map(len, docs)):
@@ -288,7 +371,20 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(Errors.SC224.format(name=self.name)) from error
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate Docs; report progress if this is an evaluation during a training run."""
+        """Annotate a stream of Docs; report progress if this is an evaluation during training.
+
+        Parameters
+        ----------
+        stream : iterable of Doc
+            Docs to annotate in place.
+        batch_size : int, default 128
+            Number of Docs that are predicted at once.
+
+        Returns
+        -------
+        iterator of Doc
+            The annotated Docs, in order.
+        """
         docs: Iterator[Doc] = super().pipe(stream, batch_size=batch_size)
         is_training = self._state is not None
         return iter(progress.Task("Predicting", "docs", items=docs)) if is_training else docs
@@ -296,8 +392,13 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
 
-        scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Its
-            probabilities, if any, are written to `token._.NAME_score`.
+        Parameters
+        ----------
+        docs : iterable of Doc
+            Docs to change.
+        scores : sequence of array
+            For each Doc an array [tokens] int32 of label ids, from `predict`. Its probabilities,
+            if any, are written to `token._.NAME_score`.
         """
         docs, overwrite = list(docs), self.settings.overwrite
         ids = scores if isinstance(scores, Predictions) else Predictions(scores)
@@ -306,12 +407,30 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             store_scores(self.name, docs, ids.scores)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Score Examples with the scorer, which also receives the target's settings."""
+        """Score Examples with the scorer, which also receives the target's settings.
+
+        During a training run, the first F-score or accuracy is added to `training_log`.
+
+        Parameters
+        ----------
+        examples : iterable of Example
+            Examples with predictions and gold annotation.
+        **kwargs
+            Further arguments of the scorer.
+
+        Returns
+        -------
+        dict of str
+            Scores by name, such as `ents_f`.
+        """
         examples = list(examples)
         if self._state is not None:
             self._state.checks.warn_of_evaluated(self.name, self.target, examples)
         with progress.Task("Scoring"):
             scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
+        if self.training_log:
+            found = [scores[key] for key in scores if key.endswith(("_f", "_acc"))]
+            self.training_log[-1] = self.training_log[-1]._replace(score=next(iter(found), None))
         return scores
 
     def _reader(self) -> Reader:
@@ -350,10 +469,21 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def add_label(self, label: str) -> int:
         """Add a label; its weights are zero until the component is initialized with it.
 
-        label: a label of tokens; or a type of entities or spans, for which all labels are added. A
+        Parameters
+        ----------
+        label : str
+            A label of tokens; or a type of entities or spans, for which all labels are added. A
             text such as B-cell is a type if other types are known, but not cell.
-        RETURNS: 1, or 0 if the label exists already.
-        RAISES: SparseCRFError for a label that is not a string, or that the target cannot write.
+
+        Returns
+        -------
+        int
+            1, or 0 if the label exists already.
+
+        Raises
+        ------
+        SparseCRFError
+            If the label is not a string, or the target cannot write it.
         """
         check_strings(self.name, [label])
         if label in self.label_data:
@@ -388,19 +518,40 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     # Weights
 
     def dump(self) -> Iterator[str]:
-        """Yield the weights as lines of text, see `analysis.edit_weights`."""
+        """Yield the weights as lines of text, which `patch` reads.
+
+        Yields
+        ------
+        str
+            A line with tab-separated columns: kind, feature, label before, label, weight.
+        """
         from ..analysis.edit_weights import dump
 
         return dump(self.model, self.named())
 
     def patch(self, lines: Iterable[str], path: str = "<lines>", *, replace: bool = False) -> int:
-        """Change weights according to lines of text, see `analysis.edit_weights`.
+        """Change weights according to lines of text.
 
-        If a line is invalid, no weight changes.
+        If a line is invalid, no weight changes. A training run in progress is not affected.
 
-        path: of the lines' file, for messages; replace: whether to remove weights that no line
-        mentions. RETURNS: number of changes. They do not affect a training run in progress.
-        RAISES: SparseCRFError that names file and line.
+        Parameters
+        ----------
+        lines : iterable of str
+            Lines in the format of `dump`.
+        path : str, default "<lines>"
+            Path of the lines' file, for messages.
+        replace : bool, default False
+            Whether to remove weights that no line mentions.
+
+        Returns
+        -------
+        int
+            Number of changes.
+
+        Raises
+        ------
+        SparseCRFError
+            If a line is invalid; the message has file and line.
         """
         from ..analysis.edit_weights import patch
 
@@ -421,7 +572,18 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     # Storage: saves the weights of the training run so far, but not the run
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialise, with the weights of the training run so far."""
+        """Serialise, with the weights of the training run so far.
+
+        Parameters
+        ----------
+        exclude : iterable of str, default ()
+            Parts to leave out, such as "vocab".
+
+        Returns
+        -------
+        bytes
+            The component, which `from_bytes` loads.
+        """
         found = {part: data for part, data in self._parts(exclude).items() if data}
         if "vocab" not in exclude:
             found["vocab"] = self.vocab.to_bytes(exclude=exclude)
@@ -431,8 +593,17 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write to a directory, with the weights of the training run so far.
 
-        RAISES: SparseCRFError if it cannot be written; existing files of the component are then
-            unchanged.
+        Parameters
+        ----------
+        path : str or Path
+            The directory.
+        exclude : iterable of str, default ()
+            Parts to leave out, such as "vocab".
+
+        Raises
+        ------
+        SparseCRFError
+            If it cannot be written; existing files of the component are then unchanged.
         """
         if not self.model.n_active and (self._state or self._continued):
             warn(Warnings.SCW236.format(name=self.name, l1=self.settings.l1))
@@ -448,7 +619,25 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return {part: data for part, data in found.items() if part not in exclude}
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
-        """Load what `to_bytes` wrote. RAISES: SparseCRFError for a newer or damaged model."""
+        """Load the result of `to_bytes`.
+
+        Parameters
+        ----------
+        bytes_data : bytes
+            The serialised component.
+        exclude : iterable of str, default ()
+            Parts to leave out, such as "vocab".
+
+        Returns
+        -------
+        SparseCRFPipe
+            The component itself.
+
+        Raises
+        ------
+        SparseCRFError
+            If the model is damaged, or of a newer version.
+        """
         parts = storage.unpack_parts(bytes_data, self.name)
         if "vocab" in parts and "vocab" not in exclude:
             self.vocab.from_bytes(parts["vocab"], exclude=exclude)
@@ -456,7 +645,25 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
-        """Load what `to_disk` wrote. RAISES: SparseCRFError for a newer or damaged model."""
+        """Load the result of `to_disk`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The directory.
+        exclude : iterable of str, default ()
+            Parts to leave out, such as "vocab".
+
+        Returns
+        -------
+        SparseCRFPipe
+            The component itself.
+
+        Raises
+        ------
+        SparseCRFError
+            If the model is damaged, or of a newer version.
+        """
         if "vocab" not in exclude:
             self.vocab.from_disk(Path(path) / "vocab", exclude=exclude)
         self._load({part: storage.read_part(path, part) for part in storage.PARTS}, exclude)
@@ -469,7 +676,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         parts = {part: data for part, data in parts.items() if part not in exclude}
         with within_memory(self.name):
             found = storage.load_parts(self.setup, parts, self.cfg, self.model)
-        self.cfg, self.model, self._names = found
+        (self.cfg, self.model, self._names), self.training_log = found, TrainingLog()
         self._state = self._continued = self._cached = None
         self._store_strings()
 

@@ -19,6 +19,7 @@ from .uncertainty import Uncertainty, measure
 
 if TYPE_CHECKING:
     from ..analysis.explanation import (
+        Confidences,
         DocExplanation,
         LabelledSpan,
         ModelExplanation,
@@ -31,12 +32,25 @@ Span = tuple[int, Sequence[str]] | tuple[int, Sequence[str], Collection[str] | N
 
 
 class Probabilities:
-    """Probabilities, uncertainty and explanations of Docs. The Docs are not changed.
+    """Methods of the component: probabilities, uncertainty and explanations of Docs.
 
-    Sequences of a Doc are independent: the probability of a Doc's labels is the product over its
-    sequences. Probabilities of the valid sequences ([components.NAME.decoding], and the target's
-    scheme) sum to 1. `forced` conditions on existing annotation of the Doc, unless
-    [components.NAME] overwrite = true: labels that the component has set then have probability 1.
+    The Docs are not changed. Sequences of a Doc are independent: the probability of a Doc's
+    labels is the product over its sequences. Probabilities of the valid sequences
+    ([components.NAME.decoding], and the target's scheme) sum to 1.
+
+    `forced=True` conditions on existing annotation of the Doc, unless [components.NAME]
+    overwrite = true: labels that the component has set then have probability 1.
+
+    Examples
+    --------
+    >>> pipe = nlp.get_pipe("ner")
+    >>> doc = nlp("Last week, Maria Lopez flew to Lisbon.")
+    >>> pipe.confidences(doc)
+    Confidences(Maria Lopez PERSON 0.84, Lisbon CITY 0.82)
+    >>> pipe.entity_probabilities(doc, [(3, 5, "PERSON"), (4, 5, "PERSON")]).round(2).tolist()
+    [0.84, 0.0]
+    >>> pipe.explain_doc(doc)
+    DocExplanation(9 tokens, 2 spans)
     """
 
     name: str
@@ -57,9 +71,23 @@ class Probabilities:
     ) -> Floats | list[Floats]:
         """Compute the probabilities of all labels of each token, p(y_t = y | x).
 
-        docs: Docs, or a single Doc, for which a single array is returned.
-        RETURNS: an array [tokens, labels] float64 for each Doc; rows of words sum to 1, of blanks
-        to 0; the columns are `label_data`. RAISES: SparseCRFError if there are no labels.
+        Parameters
+        ----------
+        docs : Doc or iterable of Doc
+            Docs, or a single Doc, for which a single array is returned.
+        forced : bool, default False
+            Whether to condition on existing annotation.
+
+        Returns
+        -------
+        array or list of array
+            For each Doc an array [tokens, labels] float64; rows of words sum to 1, of blanks to 0.
+            The columns are `label_data`.
+
+        Raises
+        ------
+        SparseCRFError
+            If there are no labels.
         """
         if isinstance(docs, Doc):
             return self.marginals([docs], forced=forced)[0]
@@ -71,9 +99,25 @@ class Probabilities:
     def nbest(self, doc: Doc, n: int, *, forced: bool = False) -> list[tuple[list[str], float]]:
         """Find the n most probable label sequences of a Doc.
 
-        RETURNS: up to n pairs of the labels of the Doc's tokens, "" for blanks, and their
-        probability, the most probable first.
-        RAISES: SparseCRFError if there are no labels, or n is not a number of at least 1.
+        Parameters
+        ----------
+        doc : Doc
+            The Doc.
+        n : int
+            Number of sequences, at least 1.
+        forced : bool, default False
+            Whether to condition on existing annotation.
+
+        Returns
+        -------
+        list of (list of str, float)
+            Up to n pairs of the labels of the Doc's tokens, "" for blanks, and their probability,
+            the most probable first.
+
+        Raises
+        ------
+        SparseCRFError
+            If there are no labels, or n is not a number of at least 1.
         """
         from ..decoding.decoder import check_n
 
@@ -91,9 +135,24 @@ class Probabilities:
     def log_probability(self, doc: Doc, labels: Sequence[str], *, forced: bool = False) -> float:
         """Compute the log-probability of labels of a Doc, log p(y | x).
 
-        labels: one for each token; of blanks they are ignored. RETURNS: -inf for labels that are
-            not valid.
-        RAISES: SparseCRFError for unknown labels, or a wrong number of labels.
+        Parameters
+        ----------
+        doc : Doc
+            The Doc.
+        labels : sequence of str
+            A label for each token; labels of blanks are ignored.
+        forced : bool, default False
+            Whether to condition on existing annotation.
+
+        Returns
+        -------
+        float
+            The log-probability in nats; -inf for labels that are not valid.
+
+        Raises
+        ------
+        SparseCRFError
+            If a label is unknown, or the number of labels is wrong.
         """
         reader, batch = self._read([doc], forced)
         if len(labels) != len(doc):
@@ -108,12 +167,27 @@ class Probabilities:
     ) -> Floats:
         """Compute the probabilities that runs of tokens have given labels, exactly.
 
-        spans: (first token, labels of the span's tokens), as in (3, ["B-PER", "L-PER"]); or with a
-            third part, the labels that the next word may have, for schemes in which labels do not
-            mark the end of a span: (3, ["B-PER", "I-PER"], labels other than "I-PER"). The third
-            part is ignored at the end of a sequence. Labels of blanks are ignored.
-        RETURNS: [spans] float64. RAISES: SparseCRFError for unknown labels, and for spans without
-        words or not within the Doc.
+        Parameters
+        ----------
+        doc : Doc
+            The Doc.
+        spans : iterable of tuple
+            (first token, labels of the span's tokens), as in (3, ["B-PER", "L-PER"]). A third
+            part lists the labels that the next word may have, for schemes in which labels do not
+            mark the end of a span: (3, ["B-PER", "I-PER"], labels other than "I-PER"). It is
+            ignored at the end of a sequence. Labels of blanks are ignored.
+        forced : bool, default False
+            Whether to condition on existing annotation.
+
+        Returns
+        -------
+        array
+            [spans] float64.
+
+        Raises
+        ------
+        SparseCRFError
+            If a label is unknown, or a span has no words or is not within the Doc.
         """
         return self._span_probabilities(*self._read([doc], forced), spans)
 
@@ -140,11 +214,26 @@ class Probabilities:
     ) -> Floats:
         """Compute the probabilities that spans are entities, or spans, of given types, exactly.
 
-        spans: (first token, end (exclusive), type), as in (3, 5, "PER"), or spaCy's Spans, as in
-            doc.ents; spans may overlap.
-        RETURNS: [spans] float64; 0 if the component lacks a label that the span would need.
-        RAISES: SparseCRFError for unknown types, for spans that are empty or not within the Doc,
-            and if the component learns labels of tokens.
+        Parameters
+        ----------
+        doc : Doc
+            The Doc.
+        spans : iterable of tuple or Span
+            (first token, end (exclusive), type), as in (3, 5, "PER"), or spaCy's Spans, as in
+            `doc.ents`. Spans may overlap.
+        forced : bool, default False
+            Whether to condition on existing annotation.
+
+        Returns
+        -------
+        array
+            [spans] float64; 0 if the component lacks a label that the span would need.
+
+        Raises
+        ------
+        SparseCRFError
+            If a type is unknown, if a span is empty or not within the Doc, or if the component
+            learns labels of tokens.
         """
         reader, batch = self._read([doc], forced)
         target, known = self.target, reader.labels
@@ -170,13 +259,69 @@ class Probabilities:
     def uncertainty(self, docs: Iterable[Doc], *, forced: bool = False) -> list[Uncertainty]:
         """Compute the uncertainty of the labels of Docs, for active learning.
 
-        RETURNS: an `Uncertainty` for each Doc, see there for the formulas.
-        RAISES: SparseCRFError if there are no labels.
+        Parameters
+        ----------
+        docs : iterable of Doc
+            The Docs.
+        forced : bool, default False
+            Whether to condition on existing annotation.
+
+        Returns
+        -------
+        list of Uncertainty
+            An `Uncertainty` for each Doc, which has the formulas.
+
+        Raises
+        ------
+        SparseCRFError
+            If there are no labels.
         """
         return measure(*self._read(list(docs), forced))
 
+    def confidences(self, doc: Doc, *, forced: bool = False) -> "Confidences":
+        """Predict the entities, spans or labels of a Doc, with the probability of each.
+
+        Parameters
+        ----------
+        doc : Doc
+            The Doc.
+        forced : bool, default False
+            Whether to condition on existing annotation.
+
+        Returns
+        -------
+        Confidences
+            The predictions, which notebooks show as highlighted text.
+
+        Raises
+        ------
+        SparseCRFError
+            If there are no labels.
+        """
+        from ..analysis.explanation import Confidences, LabelledSpan
+
+        reader, _ = self._read([doc], forced)
+        ids = predict(reader, [doc], forced)[0].tolist() if len(doc) else []
+        spans = self._predicted_spans(doc, [(*reader.labels, "")[y] for y in ids], forced)
+        if spans is None:
+            p, known = self.marginals(doc, forced=forced), reader.labels
+            found = [(t, t + 1, known[y], float(p[t, y])) for t, y in enumerate(ids) if y >= 0]
+            spans = tuple(LabelledSpan(*each) for each in found)
+        return Confidences(tuple(token.text_with_ws for token in doc), spans)
+
     def explain(self, n: int = 10) -> "ModelExplanation":
-        """Explain transitions, and the n strongest features for and against each label."""
+        """Explain transitions, and the n strongest features for and against each label.
+
+        Parameters
+        ----------
+        n : int, default 10
+            Number of features for, and against, each label.
+
+        Returns
+        -------
+        ModelExplanation
+            An explanation, which `render` and notebooks show as a page.
+        """
         from ..analysis.explanation import explain_model
         from ..features.naming import constant_features
 
@@ -185,11 +330,22 @@ class Probabilities:
     def explain_doc(self, doc: Doc, *, forced: bool = False) -> "DocExplanation":
         """Explain the label of each token of a Doc, compared with the second most probable label.
 
-        forced: whether to condition on existing annotation, as `predict` does, unless
-            [components.NAME] overwrite = true. Labels that the component has set then have
-            probability 1.
-        RETURNS: a `DocExplanation`, which `render` and notebooks show as a page.
-        RAISES: SparseCRFError if there are tokens but no labels.
+        Parameters
+        ----------
+        doc : Doc
+            The Doc.
+        forced : bool, default False
+            Whether to condition on existing annotation, as `predict` does.
+
+        Returns
+        -------
+        DocExplanation
+            An explanation, which `render` and notebooks show as a page.
+
+        Raises
+        ------
+        SparseCRFError
+            If there are tokens but no labels.
         """
         from ..analysis.explanation import DocExplanation
 
@@ -205,12 +361,26 @@ class Probabilities:
     ) -> tuple["TokenExplanation", ...]:
         """Explain the predicted labels of some tokens of a Doc, compared with rival labels.
 
-        rivals: rival labels by token position, None for the most probable other label. In a chain,
+        Parameters
+        ----------
+        doc : Doc
+            The Doc.
+        rivals : mapping of int to str or None
+            Rival labels by token position, None for the most probable other label. In a chain,
             the contributions of consecutive tokens sum to the difference between the scores with
             all of their labels and with all of their rivals.
-        forced: see `explain_doc`.
-        RETURNS: a `TokenExplanation` for each position, in order; of blanks, without a label.
-        RAISES: SparseCRFError if there are no labels, or for unknown labels and positions.
+        forced : bool, default False
+            Whether to condition on existing annotation, as `predict` does.
+
+        Returns
+        -------
+        tuple of TokenExplanation
+            One for each position, in order; of blanks, without a label.
+
+        Raises
+        ------
+        SparseCRFError
+            If there are no labels, or for unknown labels and positions.
         """
         from ..analysis.explanation import Explainer, TokenExplanation
         from ..features.naming import NameRecord

@@ -16,17 +16,32 @@ if TYPE_CHECKING:
 class Uncertainty(NamedTuple):
     """Measures of uncertainty of the labels y of a Doc x of T tokens.
 
-    y1 and y2 are the most and the second most probable label sequences of the Doc. Token entropy,
-    least confidence and margin follow Settles & Craven (2008, section 3.1), in nats.
+    y1 and y2 are the most and the second most probable label sequences of the Doc. Token
+    entropy, least confidence and margin follow Settles & Craven (2008, section 3.1), in nats.
 
-    entropy: mean entropy of a token's label, -(1/T) sum_t sum_y p(y_t = y | x) log p(y_t = y | x).
-    max_entropy: the largest entropy of a token's label.
-    least_confidence: 1 - p(y1 | x).
-    margin: p(y1 | x) - p(y2 | x), small if the Doc is uncertain.
-    entity: 1 - the smallest probability of a predicted entity or span, 0 without any; for a
+    Attributes
+    ----------
+    entropy : float
+        Mean entropy of a token's label, -(1/T) sum_t sum_y p(y_t = y | x) log p(y_t = y | x).
+    max_entropy : float
+        The largest entropy of a token's label.
+    least_confidence : float
+        1 - p(y1 | x).
+    margin : float
+        p(y1 | x) - p(y2 | x), small if the Doc is uncertain.
+    entity : float
+        1 - the smallest probability of a predicted entity or span, 0 without any. For a
         component that labels tokens: 1 - the smallest p(y1_t | x).
-    by_label: for each label or entity type, mean binary entropy over tokens, -(1/T) sum_t
-        (q_t log q_t + (1 - q_t) log(1 - q_t)), q_t: probability that token t has it.
+    by_label : dict of str to float
+        For each label or entity type, the mean binary entropy over tokens,
+        -(1/T) sum_t (q_t log q_t + (1 - q_t) log(1 - q_t)), where q_t is the probability that
+        token t has it.
+
+    Examples
+    --------
+    >>> docs = [nlp.make_doc(text) for text in ("We met Julia Costa.", "We flew to Cairo.")]
+    >>> [round(each.entity, 2) for each in nlp.get_pipe("ner").uncertainty(docs)]
+    [0.39, 0.16]
     """
 
     entropy: float

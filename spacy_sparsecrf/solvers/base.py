@@ -128,22 +128,52 @@ class SolverState:
 class BatchSolver:
     """Base class of solvers that use the whole corpus, with the settings that all solvers share.
 
-    Subclasses describe only their additional settings, and also raise if one is out of range.
+    A subclass is a dataclass, whose fields are additional settings. It implements `step`.
 
-    tolerance: stop when no coordinate of -gradient is farther than this from the subdifferential,
-        in expected counts; smaller in proportion to l1 if l1 < 0.1.
-    tolerance_gap: stop when the objective is at most this fraction above its minimum, by the
-        duality bound (see `StepReport`); 0 for never.
-    window: stop when outer iterations lower the best objective by less than this fraction. An exact
-        solver has then converged, if they do not raise it either.
-    inner_iterations: iterations of the solver in one outer iteration (one `update`).
-    later_iterations: those of the outer iterations after the first; 0 for as many.
-    seed: of random orders, >= 0; a setting of solvers that have any.
-    RAISES: SparseCRFError if a setting is out of range.
+    Parameters
+    ----------
+    tolerance : float, default 1e-3
+        Stop when no coordinate of -gradient is farther than this from the subdifferential, in
+        expected counts; smaller in proportion to l1 if l1 < 0.1.
+    tolerance_gap : float, default 0.0
+        Stop when the objective is at most this fraction above its minimum, by the duality
+        bound (see `StepReport`); 0 for never.
+    window : float, default 1e-5
+        Stop when outer iterations lower the best objective by less than this fraction. An
+        exact solver has then converged, if they do not raise it either.
+    inner_iterations : int, default 10
+        Iterations of the solver in one outer iteration (one `update`).
+    later_iterations : int, default 0
+        The same for outer iterations after the first; 0 for as many.
 
-    Class attributes: `requires`: requirements, checked before training; `exact`: whether the solver
-    converges to the minimiser; `own_rule`: whether the rule of the solver's file replaces `window`;
-    `warm_start`: the default warm start, if l1 > 0; `state_type`: class of the state.
+    Attributes
+    ----------
+    seed : int
+        Seed of random orders, at least 0; a setting of solvers that have any.
+    requires : frozenset of str
+        Requirements of the solver, checked before training, see `requirements`.
+    exact : bool
+        Whether the solver converges to the minimiser.
+    own_rule : bool
+        Whether the rule of the solver's file replaces `window`.
+    warm_start : WarmStart
+        The default warm start, if l1 > 0.
+    state_type : type
+        Class of the state, derived from `SolverState`.
+
+    Raises
+    ------
+    SparseCRFError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> @dataclass(kw_only=True, eq=False)
+    ... class Still(BatchSolver):
+    ...     def step(self, loss, penalty, state):
+    ...         return self.report(penalty, state, stalled=True)
+    >>> Still(inner_iterations=1).tolerance_at(ElasticNet(l1=0.01, l2=1.0))
+    0.0001
     """
 
     tolerance: float = 1e-3
@@ -166,7 +196,17 @@ class BatchSolver:
     def require(self, low: float, *keys: str) -> None:
         """Check that settings are numbers, and at least `low`.
 
-        RAISES: SparseCRFError.
+        Parameters
+        ----------
+        low : float
+            The smallest value.
+        *keys : str
+            Names of the settings.
+
+        Raises
+        ------
+        SparseCRFError
+            If a setting is smaller.
         """
         for key in keys:
             value = getattr(self, key)
@@ -174,17 +214,52 @@ class BatchSolver:
                 raise SparseCRFError(Errors.SC306.format(key=key, value=value, low=low))
 
     def require_one_of(self, key: str, known: Collection[str]) -> None:
-        """Check that a setting is one of the known ones. RAISES: SparseCRFError."""
+        """Check that a setting is one of the known ones.
+
+        Parameters
+        ----------
+        key : str
+            Name of the setting.
+        known : collection of str
+            The known values.
+
+        Raises
+        ------
+        SparseCRFError
+            If the setting has another value.
+        """
         if (value := getattr(self, key)) not in known:
             names = ", ".join(map(repr, known))
             raise SparseCRFError(Errors.SC325.format(key=key, value=value, known=names))
 
     def idle(self, penalty: ElasticNet) -> dict[str, str]:
-        """Return settings that have no effect with a penalty, by name, and why."""
+        """Return settings that have no effect with a penalty.
+
+        Parameters
+        ----------
+        penalty : ElasticNet
+            The penalty.
+
+        Returns
+        -------
+        dict of str to str
+            The reason by name of the setting.
+        """
         return {} if penalty.l2 > 0.0 else {"tolerance_gap": "there is no bound where l2 = 0"}
 
     def tolerance_at(self, penalty: ElasticNet) -> float:
-        """Return the tolerance at a penalty: a small l1 is small compared with gradients, too."""
+        """Return the tolerance at a penalty: a small l1 is small compared with gradients, too.
+
+        Parameters
+        ----------
+        penalty : ElasticNet
+            The penalty.
+
+        Returns
+        -------
+        float
+            The tolerance.
+        """
         scale = penalty.l1 / _FULL_L1 if penalty.l1 > 0.0 else 1.0
         return self.tolerance * min(1.0, scale)
 
@@ -194,10 +269,28 @@ class BatchSolver:
         return {"theta": 0.0}
 
     def start(self, loss: Any, penalty: ElasticNet, theta: Floats) -> SolverState:
-        """Evaluate the first point, theta [K] float64, and return the state there.
+        """Evaluate the first point, and return the state there.
 
         Arrays of the state begin with the values of new weights (see `columns`).
-        RAISES: SparseCRFError if the objective or its gradient is not finite there.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss on K weights.
+        penalty : ElasticNet
+            The penalty.
+        theta : array [K] float64
+            The first point.
+
+        Returns
+        -------
+        SolverState
+            The state.
+
+        Raises
+        ------
+        SparseCRFError
+            If the objective or its gradient is not finite there.
         """
         value, gradient = evaluate_start(loss, penalty, theta)
         first = {name: np.full(len(theta), number) for name, number in self.columns.items()}
@@ -208,7 +301,24 @@ class BatchSolver:
     def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
         """Do one iteration, in place.
 
-        RAISES: SparseCRFError if a stochastic solver diverges.
+        Parameters
+        ----------
+        loss : Loss
+            The loss on K weights.
+        penalty : ElasticNet
+            The penalty.
+        state : SolverState
+            The state, which changes.
+
+        Returns
+        -------
+        StepReport
+            The result of the step, from `report`.
+
+        Raises
+        ------
+        SparseCRFError
+            If a stochastic solver diverges.
         """
         raise NotImplementedError
 
@@ -217,8 +327,24 @@ class BatchSolver:
     ) -> SolverState:
         """Move a state to another working set, at the same point, which was evaluated last.
 
-        loss: on the new working set; source: [K'] int64, for each new coordinate its index in the
-        old state, or -1 for a new weight, which is zero; gradient: [K'] of loss + l2 at the point.
+        Parameters
+        ----------
+        loss : Loss
+            The loss on the new working set of K' weights.
+        penalty : ElasticNet
+            The penalty.
+        state : SolverState
+            The state on the old working set.
+        source : array [K'] int64
+            For each new coordinate its index in the old state, or -1 for a new weight, which is
+            zero.
+        gradient : array [K'] float64
+            Gradient of loss + l2 at the point.
+
+        Returns
+        -------
+        SolverState
+            The state on the new working set.
         """
         columns = {
             name: take(getattr(state, name), source, first) for name, first in self.columns.items()
@@ -229,7 +355,24 @@ class BatchSolver:
     def report(
         self, penalty: ElasticNet, state: Any, passes: float = 1.0, stalled: bool = False
     ) -> StepReport:
-        """Return the report of a step; stalled: whether no step would lower the objective."""
+        """Return the report of a step.
+
+        Parameters
+        ----------
+        penalty : ElasticNet
+            The penalty.
+        state : SolverState
+            The state after the step.
+        passes : float, default 1.0
+            Evaluations of a sequence divided by the number of sequences.
+        stalled : bool, default False
+            Whether no step would lower the objective.
+
+        Returns
+        -------
+        StepReport
+            The report.
+        """
         return StepReport(
             objective=state.value,
             optimality=(distance := optimality(penalty, state.theta, state.gradient)),
@@ -239,7 +382,20 @@ class BatchSolver:
         )
 
     def shuffled(self, examples: Longs, epoch: int) -> Longs:
-        """Return examples [n] int64 in the random order of an epoch."""
+        """Return examples in the random order of an epoch.
+
+        Parameters
+        ----------
+        examples : array [n] int64
+            Numbers of examples.
+        epoch : int
+            Number of the epoch.
+
+        Returns
+        -------
+        array
+            [n] int64, the same numbers.
+        """
         return np.random.default_rng([self.seed, epoch]).permutation(examples)
 
 

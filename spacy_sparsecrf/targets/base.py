@@ -36,11 +36,23 @@ class Not:
 
 @runtime_checkable
 class Target(Protocol):
-    """Reads gold labels from Examples and writes predicted labels to Docs.
+    """Base class of targets, which read gold labels from Examples and write predictions to Docs.
 
-    Labels are labels of tokens. `names_of` and `labels_of` translate between labels and the names
-    that users see, such as entity types. Subclasses inherit the defaults: all label sequences are
-    valid, existing annotation does not constrain labels, and names are labels.
+    Labels are labels of tokens. `names_of` and `labels_of` translate between labels and the
+    names that users see, such as entity types. A subclass implements `gold` and `write`. It
+    inherits the defaults: all label sequences are valid, existing annotation does not
+    constrain labels, and names are labels.
+
+    Examples
+    --------
+    >>> class Lemma(Target):
+    ...     def gold(self, example):
+    ...         return example.get_aligned("LEMMA", as_string=True)
+    >>> doc = nlp.make_doc("We met")
+    >>> Lemma().gold(Example.from_dict(doc, {"lemmas": ["we", "meet"]}))
+    ['we', 'meet']
+    >>> Lemma().names_of(["meet", "we"])
+    ('meet', 'we')
     """
 
     def __init_subclass__(cls) -> None:
@@ -50,41 +62,104 @@ class Target(Protocol):
             cls.__init__ = _without_arguments  # type: ignore[method-assign]
 
     def check_label(self, label: str) -> None:
-        """Raise `SparseCRFError` for a label that cannot be written."""
+        """Check that a label can be written.
+
+        Parameters
+        ----------
+        label : str
+            The label.
+
+        Raises
+        ------
+        SparseCRFError
+            If it cannot be written.
+        """
         return None
 
     def complete(self, labels: Labels) -> tuple[str, ...]:
-        """Return the labels to learn: in normal form, with required labels added."""
+        """Return the labels to learn: in normal form, with required labels added.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            Labels of the corpus, or given ones.
+
+        Returns
+        -------
+        tuple of str
+            The labels to learn.
+        """
         return tuple(labels)
 
     def labels_of(self, name: str) -> tuple[str, ...]:
-        """Return the labels for a name that users see."""
+        """Return the labels for a name that users see.
+
+        Parameters
+        ----------
+        name : str
+            A name, such as an entity type.
+
+        Returns
+        -------
+        tuple of str
+            Its labels.
+        """
         return self.complete([name])
 
     def names_of(self, labels: Labels) -> tuple[str, ...]:
-        """Return the names of labels that users see."""
+        """Return the names of labels that users see.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            Labels of tokens.
+
+        Returns
+        -------
+        tuple of str
+            Their names, such as entity types.
+        """
         return tuple(labels)
 
     def scoring(self) -> dict[str, Any]:
         """Return the keyword arguments that the target passes to a scorer.
 
-        `token_attr` names the attribute of tokens for the default scorer, which else has no score.
+        Returns
+        -------
+        dict of str
+            `token_attr` names the attribute of tokens for the default scorer, which else has no
+            score.
         """
         return {}
 
     def gold(self, example: Example) -> Sequence[str | tuple[str, ...] | Not | None]:
         """Read the gold label of each predicted token.
 
-        RETURNS: [tokens] labels; a tuple if any of several labels may be right, `Not` if all but
-            one; None or "" if the label is missing.
+        Parameters
+        ----------
+        example : Example
+            Predicted and gold Doc.
+
+        Returns
+        -------
+        sequence
+            [tokens] labels; a tuple if any of several labels may be right, `Not` if all but one;
+            None or "" if the label is missing.
         """
         ...
 
     def legal(self, labels: Labels) -> Mask | None:
         """Return the valid transitions between labels.
 
-        labels: [Y] names of the labels.
-        RETURNS: [Y + 1, Y + 1], entry [a, b] whether label b may follow label a; row Y: whether b
+        Parameters
+        ----------
+        labels : sequence of str
+            Names of the Y labels.
+
+        Returns
+        -------
+        array or None
+            [Y + 1, Y + 1] bool, entry [a, b]: whether label b may follow label a. Row Y: whether b
             may begin a sequence; column Y: whether a may end one. None: all transitions are valid.
         """
         return None
@@ -92,14 +167,35 @@ class Target(Protocol):
     def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:
         """Return the labels that tokens may get, given existing annotation that is kept.
 
-        labels: [Y] names of the labels.
-        overwrite: whether existing annotation is replaced.
-        RETURNS: [N, Y] for all tokens of the Docs, or None if all labels are permitted.
+        Parameters
+        ----------
+        docs : sequence of Doc
+            Docs with N tokens.
+        labels : sequence of str
+            Names of the Y labels.
+        overwrite : bool
+            Whether existing annotation is replaced.
+
+        Returns
+        -------
+        array or None
+            [N, Y] bool for all tokens of the Docs; None if all labels are permitted.
         """
         return None
 
     def blank(self, labels: Labels) -> int:
-        """Return the id of the label of tokens that are no words, -1 for none."""
+        """Return the id of the label of tokens that are no words.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            Names of the labels.
+
+        Returns
+        -------
+        int
+            Position in `labels`, -1 for none.
+        """
         return -1
 
     def write(
@@ -107,13 +203,20 @@ class Target(Protocol):
     ) -> None:
         """Write predicted labels.
 
-        docs: the D Docs to change.
-        label_ids: D arrays [tokens of the Doc] int32, positions in `labels`; -1 for tokens that
-            are no words, see `blank`.
-        labels: [Y] names of the labels.
-        overwrite: whether existing annotation is replaced.
-        scores: [K] float64, probabilities of the K spans that the labels encode, in their order,
-            to be written too; None to write none, and if labels do not encode spans.
+        Parameters
+        ----------
+        docs : sequence of Doc
+            The D Docs to change.
+        label_ids : sequence of array
+            D arrays [tokens of the Doc] int32, positions in `labels`; -1 for tokens that are no
+            words, see `blank`.
+        labels : sequence of str
+            Names of the Y labels.
+        overwrite : bool
+            Whether existing annotation is replaced.
+        scores : array [K] float64, optional
+            Probabilities of the K spans that the labels encode, in their order, to be written
+            too; None to write none, and if labels do not encode spans.
         """
 
 

@@ -53,10 +53,36 @@ def _problem(n_labels: int) -> tuple[EncodedCorpus, Observations]:
 def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 1e-8) -> None:
     """Check the gradient of a loss by finite differences, and that evaluation is deterministic.
 
-    loss: a function of K weights, see `solvers.base.Loss`; theta: [K] float64, the point at which
-    l(theta + d) - l(theta - d) = 2 <grad l(theta), d> is checked for five random directions d,
-    within rtol and atol. If the loss has `curvature`, it must return numbers >= 0.
-    RAISES: AssertionError.
+    l(theta + d) - l(theta - d) = 2 <grad l(theta), d> is checked for five random directions d.
+    If the loss has `curvature`, it must return numbers >= 0.
+
+    Parameters
+    ----------
+    loss : Function
+        A function of K weights, see `solvers.base.Loss`.
+    theta : array [K] float64
+        The point.
+    rtol, atol : float, default 1e-6 and 1e-8
+        Relative and absolute tolerance.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message has the reason.
+
+    Examples
+    --------
+    >>> class Square:
+    ...     def value_and_grad(self, theta):
+    ...         return float(theta @ theta), 2.0 * theta
+    >>> check_loss(Square(), np.ones(3))
+    >>> class Wrong(Square):
+    ...     def value_and_grad(self, theta):
+    ...         return float(theta @ theta), theta
+    >>> check_loss(Wrong(), np.ones(3))
+    Traceback (most recent call last):
+        ...
+    AssertionError: [SC660] Wrong breaks its interface: the gradient is not the slope...
     """
     before = theta.copy()
     value, gradient = loss.value_and_grad(theta)
@@ -83,13 +109,32 @@ def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 
 def check_solver(solver: BatchSolver) -> None:
     """Check a solver on several problems, skipping unsupported ones.
 
-    It must refuse settings out of range and non-finite start weights. A saved run must resume with
-    bit-identical results on any number of threads. The state must be transferable to another
-    working set, and the reported objective must match the weights. An `exact` solver must reach the
-    minimum of the full problem with a certificate, in at most 300 outer iterations, with no weights
-    if l1 is large. Other solvers must learn to label the training data.
-    solver: with the settings to check; `tolerance` and `window` are replaced.
-    RAISES: AssertionError.
+    It must refuse settings out of range and non-finite start weights. A saved run must resume
+    with bit-identical results on any number of threads. The state must be transferable to
+    another working set, and the reported objective must match the weights. An `exact` solver
+    must reach the minimum of the full problem with a certificate, in at most 300 outer
+    iterations, with no weights if l1 is large. Other solvers must learn to label the training
+    data.
+
+    Parameters
+    ----------
+    solver : BatchSolver
+        The solver with the settings to check; `tolerance` and `window` are replaced.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message has the reason.
+
+    Examples
+    --------
+    >>> class Lax(OWLQN):
+    ...     def __post_init__(self):
+    ...         pass  # checks no setting
+    >>> check_solver(Lax())
+    Traceback (most recent call last):
+        ...
+    AssertionError: [SC660] Lax breaks its interface: it takes...
     """
     for key in (field.name for field in fields(solver) if field.init and field.name in _TOO_LOW):
         value = _TOO_LOW[key]

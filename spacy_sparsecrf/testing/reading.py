@@ -29,12 +29,30 @@ _WORDS = [
 def check_features(features: Features, docs: Sequence[Doc] | None = None) -> None:
     """Check the observations that features read from Docs.
 
-    Features must not change Docs, and must return the shapes of `corpus.encoded.Observations`. The
-    result must be the same for a second call, for single Docs, for the same Docs with another
-    vocab, and for copies and pickles of the features. Sequences must be sentences or Docs as
-    requested, and other values must be refused.
-    features: ready for use; docs: with the annotation that they read; default: difficult Docs.
-    RAISES: AssertionError.
+    Features must not change Docs, and must return the shapes of `corpus.encoded.Observations`.
+    The result must be the same for a second call, for single Docs, for the same Docs with
+    another vocab, and for copies and pickles of the features. Sequences must be sentences or
+    Docs as requested, and other values must be refused.
+
+    Parameters
+    ----------
+    features : callable
+        Features, ready for use.
+    docs : sequence of Doc, optional
+        Docs with the annotation that the features read. Default: difficult Docs.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message has the reason.
+
+    Examples
+    --------
+    >>> check_features(nlp.get_pipe("ner").features)
+    >>> check_features(lambda docs, sequences: nlp.get_pipe("ner").features(docs))
+    Traceback (most recent call last):
+        ...
+    AssertionError: [SC660] <lambda> breaks its interface: it cuts sequences...
     """
     if docs is None:
         vocab = spacy.blank("xx").vocab
@@ -93,8 +111,25 @@ def _check_observations(features: Features, found: Observations) -> None:
 def check_target(target: Target, references: Sequence[Doc]) -> None:
     """Check that a target writes the annotation that it reads, and nothing else.
 
-    references: with gold annotation of all tokens, with several labels and lengths.
-    RAISES: AssertionError.
+    Parameters
+    ----------
+    target : Target
+        The target.
+    references : sequence of Doc
+        Docs with gold annotation of all tokens, with several labels and lengths.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message has the reason.
+
+    Examples
+    --------
+    >>> check_target(nlp.get_pipe("ner").target, [each.reference for each in examples])
+    >>> check_target(nlp.get_pipe("ner").target, [nlp.make_doc("no annotation")])
+    Traceback (most recent call last):
+        ...
+    AssertionError: [SC660] Entities breaks its interface: references must have gold...
     """
     require(target, "it has not all methods of `Target`", isinstance(target, Target))
     bare = [_bare(doc) for doc in references]

@@ -4,13 +4,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import tqdm
 from numpy.typing import ArrayLike
 
 from ...decoding.once import Names, Once
 from ...errors import Errors, SparseCRFError, Warnings, warn
+from ...pages.training_log import Iteration, TrainingLog
 from ...registry import crf_solvers
 from .encoding import Encoded, read_corpus
 from .labels import accuracy, read_pairs
@@ -45,20 +46,6 @@ _IDLE |= {"averaging", "variance", "trainer_cls"}
 _WHOLE = {"min_freq": 0, "max_iterations": 1, "num_memories": 1, "period": 1, "max_linesearch": 1}
 _WHOLE["n_threads"] = 0
 _NUMBERS = {"c1": 0, "c2": 0, "epsilon": 0, "delta": 0}
-
-
-class Iteration(NamedTuple):
-    """Progress of training after some iterations.
-
-    number: of iterations so far; loss: the objective; n_active: non-zero weights; seconds: since
-    the start of training; accuracy: share of correct labels of held-out tokens, None without them.
-    """
-
-    number: int
-    loss: float
-    n_active: int
-    seconds: float
-    accuracy: float | None
 
 
 @dataclass(eq=False, repr=False)
@@ -124,15 +111,16 @@ class Learner:
         if limit is not None and self.c1:
             start = replace(start, epochs=min(start.epochs, limit // 2))
         training = self._make_training(encoded, solver, start)
-        called = [each for each in (callback, _write if self.verbose else None) if each]
+        self.training_log_ = TrainingLog()
+        called = [self.training_log_.append, callback, _write if self.verbose else None]
         begin = time.perf_counter()
         for n in _iterate(training, solver, limit, start.epochs if self.c1 else 0):
             self.n_iter_, report, share = n, training.report, None
-            if called and tokens:
+            if tokens:
                 found = Predictor(_weights(training, encoded), self.once).labels(tokens)
                 share = accuracy(found, labels, [1.0] * len(labels))
             values = report.objective, report.n_active, time.perf_counter() - begin, share
-            for each in called:
+            for each in filter(None, called):
                 each(Iteration(n, *values))
         self.objective_, self.optimality_ = report.objective, report.optimality
         self.converged_ = report.converged

@@ -22,12 +22,24 @@ if TYPE_CHECKING:
 class ItemSequence(list[dict[str, float]]):
     """The features of a sequence, read once: for each token the values of its attributes.
 
+    Parameters
+    ----------
+    pyseq : iterable of tokens
+        Tokens, each a dict or an iterable of features.
+
+    Examples
+    --------
+    >>> ItemSequence([["title"], {"word": "a", "near": {"end": 0.5}}])
+    ItemSequence(2 tokens)
     >>> ItemSequence([["title"], {"word": "a", "near": {"end": 0.5}}]).items()
     [{'title': 1.0}, {'word:a': 1.0, 'near:end': 0.5}]
     """
 
     def __init__(self, pyseq: Iterable[Any]) -> None:
         super().__init__(items_of(pyseq))
+
+    def __repr__(self) -> str:
+        return f"ItemSequence({len(self)} tokens)"
 
     def items(self) -> list[dict[str, float]]:
         """Return the values of the attributes of each token."""
@@ -39,13 +51,28 @@ class ClosedError(SparseCRFError, RuntimeError):
 
 
 class Tagger:
-    """Labels sequences with a trained model.
+    """Labels sequences with a trained model, with the interface of `pycrfsuite.Tagger`.
 
-    A sequence is a list of tokens, and a token a dict or an iterable of features, see
-    `interop.sequences.attributes`. Without a model, methods raise a ClosedError.
+    A sequence is a list of tokens, and a token a dict or an iterable of features. Without a
+    model, methods raise a ClosedError.
 
-    once: labels that `tag` gives to at most one run of tokens each; also types, such as LOC of the
-        labels B-LOC and I-LOC, for at most one span. Probabilities do not depend on it.
+    Parameters
+    ----------
+    once : sequence of str, default ()
+        Labels that `tag` gives to at most one run of tokens each; also types, such as LOC of
+        the labels B-LOC and I-LOC, for at most one span. Probabilities do not depend on it.
+
+    Examples
+    --------
+    >>> from spacy_sparsecrf import pycrfsuite
+    >>> trainer = pycrfsuite.Trainer(verbose=False)
+    >>> trainer.append([["12"], ["Oak"], ["Lane"]], ["NUMBER", "NAME", "TYPE"])
+    >>> trainer.train("streets.crfsuite")
+    >>> tagger = Tagger().open("streets.crfsuite")
+    >>> tagger
+    Tagger(3 labels)
+    >>> tagger.tag([["12"], ["Oak"], ["Lane"]])
+    ['NUMBER', 'NAME', 'TYPE']
     """
 
     once: Names = ()
@@ -56,6 +83,9 @@ class Tagger:
     def __init__(self, once: Names = ()) -> None:
         self.once = once
 
+    def __repr__(self) -> str:
+        return f"Tagger({f'{len(self.labels())} labels' if self._opened else 'no model'})"
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the model, without the sequence that was set."""
         own, opened = (self.once,), self._opened
@@ -63,7 +93,25 @@ class Tagger:
 
     @classmethod
     def of(cls, weights: Weights, once: Names = ()) -> "Tagger":
-        """Return a tagger with trained weights. RAISES: SparseCRFError for an unknown name."""
+        """Return a tagger with trained weights.
+
+        Parameters
+        ----------
+        weights : TrainedWeights or CrfsuiteModel
+            The weights.
+        once : sequence of str, default ()
+            See the class.
+
+        Returns
+        -------
+        Tagger
+            The tagger.
+
+        Raises
+        ------
+        SparseCRFError
+            If a name of `once` is unknown.
+        """
         found = cls(once)
         vars(found)["_opened"] = Predictor(weights, once)
         return found
@@ -75,15 +123,43 @@ class Tagger:
         self.close()
 
     def open(self, name: "str | PathLike[str]") -> "Tagger":
-        """Open a model's file. RETURNS: itself, which `with` closes.
+        """Open a model's file.
 
-        RAISES: OSError, or SparseCRFError for another file or an unknown name of `once`.
+        Parameters
+        ----------
+        name : str or path
+            The file, written by `Trainer.train`, `CRF.fit` or CRFsuite.
+
+        Returns
+        -------
+        Tagger
+            The tagger itself, which `with` closes.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be read.
+        SparseCRFError
+            If it is no model, or a name of `once` is unknown.
         """
         with open(name, "rb") as file:
             return self.open_inmemory(file.read(), name)
 
     def open_inmemory(self, value: bytes, name: object = "the model") -> "Tagger":
-        """Open a model's bytes; see `open`. name: for messages."""
+        """Open a model's bytes; see `open`.
+
+        Parameters
+        ----------
+        value : bytes
+            Content of a model's file.
+        name : object, default "the model"
+            Its name, for messages.
+
+        Returns
+        -------
+        Tagger
+            The tagger itself.
+        """
         if value.startswith(MAGIC):
             weights: Weights = CrfsuiteModel(value, name)
         else:
@@ -111,11 +187,28 @@ class Tagger:
         return self.predictor.chain(()) if self._chain is None else self._chain
 
     def set(self, xseq: Iterable[Any]) -> None:
-        """Set the sequence for the other methods, and read its features."""
+        """Set the sequence for the other methods, and read its features.
+
+        Parameters
+        ----------
+        xseq : iterable of tokens
+            The sequence.
+        """
         self._chain, self._marginals = self.predictor.chain(xseq), None
 
     def tag(self, xseq: Iterable[Any] | None = None) -> list[str]:
-        """Return the most probable labels of a sequence; default: the sequence that was set."""
+        """Return the most probable labels of a sequence.
+
+        Parameters
+        ----------
+        xseq : iterable of tokens, optional
+            The sequence. Default: the sequence that was set.
+
+        Returns
+        -------
+        list of str
+            A label for each token.
+        """
         if xseq is not None:
             self.set(xseq)
         return self.predictor.best(self._current)
@@ -123,7 +216,22 @@ class Tagger:
     def marginal(self, y: str, pos: int) -> float:
         """Compute p(y_pos = y | x) for the sequence that was set.
 
-        RAISES: SparseCRFError for an unknown label or a position outside the sequence.
+        Parameters
+        ----------
+        y : str
+            A label.
+        pos : int
+            Position of a token, from 0.
+
+        Returns
+        -------
+        float
+            The probability.
+
+        Raises
+        ------
+        SparseCRFError
+            If the label is unknown, or the position is outside the sequence.
         """
         if self._marginals is None:
             found: Any = self._current.marginals()
@@ -137,9 +245,22 @@ class Tagger:
         return float(rows[pos][number])
 
     def probability(self, yseq: Sequence[str]) -> float:
-        """Compute p(y | x) for labels of the sequence that was set; 0 with unknown labels.
+        """Compute p(y | x) for labels of the sequence that was set.
 
-        RAISES: SparseCRFError if x and y differ in length.
+        Parameters
+        ----------
+        yseq : sequence of str
+            A label for each token.
+
+        Returns
+        -------
+        float
+            The probability; 0 with unknown labels.
+
+        Raises
+        ------
+        SparseCRFError
+            If x and y differ in length.
         """
         return math.exp(self.predictor.log_probability(self._current, yseq))
 
@@ -154,7 +275,13 @@ class Tagger:
         return found._replace(header={"size": str(len(trained.to_bytes())), **found.header})
 
     def dump(self, filename: "str | PathLike[str] | None" = None) -> None:
-        """Write the weights as text to a file, or to the standard output."""
+        """Write the weights as text to a file, or to the standard output.
+
+        Parameters
+        ----------
+        filename : str or path, optional
+            The file.
+        """
         lines = self.info().lines()
         if filename is None:
             sys.stdout.writelines(lines)

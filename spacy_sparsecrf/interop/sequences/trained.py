@@ -23,11 +23,29 @@ START = "__BOS__"
 
 
 class WeightSummary(NamedTuple):
-    """The non-zero weights, as `pycrfsuite.Tagger.info` returns them.
+    """The non-zero weights of a model, as `pycrfsuite.Tagger.info` returns them.
 
-    transitions: by (label before, label), where the label before the first label is None;
-    state_features: by (feature, label); header: size of the file in bytes, and counts; labels,
-    attributes: their numbers as text; bigram_features: by (feature, label before, label).
+    Attributes
+    ----------
+    transitions : dict of (str or None, str) to float
+        Weights by (label before, label); the label before the first label is None.
+    state_features : dict of (str, str) to float
+        Weights by (feature, label).
+    header : dict of str to str
+        Size of the file in bytes, and counts.
+    labels, attributes : dict of str to str
+        Their numbers as text.
+    bigram_features : dict of (str, str or None, str) to float
+        Weights by (feature, label before, label).
+
+    Examples
+    --------
+    >>> from spacy_sparsecrf.sklearn import CRF
+    >>> crf = CRF(c1=0.1, c2=0.01).fit([[["met"], ["Omar"]]], [["O", "PER"]])
+    >>> crf.tagger_.info()
+    WeightSummary(2 labels, 2 attributes)
+    >>> sorted(crf.tagger_.info().state_features)
+    [('Omar', 'PER'), ('met', 'O')]
     """
 
     transitions: dict[tuple[str | None, str], float]
@@ -37,8 +55,17 @@ class WeightSummary(NamedTuple):
     attributes: dict[str, str]
     bigram_features: dict[tuple[str, str | None, str], float]
 
+    def __repr__(self) -> str:
+        return f"WeightSummary({len(self.labels)} labels, {len(self.attributes):,} attributes)"
+
     def lines(self) -> Iterator[str]:
-        """Yield the lines of a dump, as CRFsuite writes them."""
+        """Yield the lines of a dump, as CRFsuite writes them.
+
+        Yields
+        ------
+        str
+            A line with its end.
+        """
         yield "FILEHEADER = {\n"
         yield from (f"  {name}: {value}\n" for name, value in self.header.items())
         for title, names in (("LABELS", self.labels), ("ATTRIBUTES", self.attributes)):

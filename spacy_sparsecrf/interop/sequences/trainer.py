@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ...errors import Errors, SparseCRFError
 from .attributes import check_lengths
@@ -12,7 +12,7 @@ from .tagger import ItemSequence
 if TYPE_CHECKING:
     from os import PathLike
 
-    from .learner import Iteration
+    from ...pages.training_log import Iteration
 
 _NAMES = {
     "feature.minfreq": "min_freq",
@@ -58,11 +58,34 @@ _REPORTED = ("num", "loss", "active_features", "time", "item_accuracy_float")
 
 
 class Trainer:
-    """Trains models on sequences that are appended; see `sklearn.CRF` for what it minimises.
+    """Trains models on sequences that are appended, with the interface of `pycrfsuite.Trainer`.
 
-    algorithm: see `select`; params: see `set`; verbose: whether `message` writes to the standard
-    output. Attributes: logparser: reports of the last training: `iterations`, a list of dicts, one
-    for each period, and `last_iteration`, the last of them.
+    It minimises the objective of `sklearn.CRF`.
+
+    Parameters
+    ----------
+    algorithm : str, default "lbfgs"
+        See `select`.
+    params : mapping of str, optional
+        Parameters by name, see `set`.
+    verbose : bool, default True
+        Whether `message` writes to the standard output.
+
+    Attributes
+    ----------
+    logparser : object
+        Reports of the last training: `iterations`, a list of dicts, one for each period, and
+        `last_iteration`, the last of them.
+
+    Examples
+    --------
+    >>> trainer = Trainer("lbfgs", {"c1": 0.1}, verbose=False)
+    >>> trainer.append([["12"], ["Oak"], ["Lane"]], ["NUMBER", "NAME", "TYPE"])
+    >>> trainer
+    Trainer('lbfgs', 1 sequences)
+    >>> trainer.train("streets.crfsuite")
+    >>> trainer.logparser.last_iteration["active_features"]
+    5
     """
 
     logparser: Any = None
@@ -86,8 +109,26 @@ class Trainer:
         self.select(algorithm or "lbfgs")
         self.set_params(params or {})
 
+    def __repr__(self) -> str:
+        return f"Trainer({self._algorithm!r}, {len(self._data):,} sequences)"
+
     def append(self, xseq: Iterable[Any], yseq: Iterable[str], group: int = 0) -> None:
-        """Append a sequence and its labels. group: see `train`. RAISES: SparseCRFError."""
+        """Append a sequence and its labels.
+
+        Parameters
+        ----------
+        xseq : iterable of tokens
+            The tokens.
+        yseq : iterable of str
+            A label for each token.
+        group : int, default 0
+            Group of the sequence, see `train`.
+
+        Raises
+        ------
+        SparseCRFError
+            If the numbers of tokens and labels differ.
+        """
         items, labels = ItemSequence(xseq), [*yseq]
         check_lengths([len(items)], [labels])
         self._data.append((group, items, labels))
@@ -97,9 +138,19 @@ class Trainer:
         self._data = []
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
-        """Choose "lbfgs", "l2sgd", "ap", "pa" or "arow"; parameters keep their values.
+        """Choose an algorithm; parameters keep their values.
 
-        RAISES: SparseCRFError for another name.
+        Parameters
+        ----------
+        algorithm : str
+            "lbfgs", "l2sgd", "ap", "pa" or "arow".
+        type : str, default "crf1d"
+            Type of model; there is one.
+
+        Raises
+        ------
+        SparseCRFError
+            If the name is another one.
         """
         name = _ALIASES.get(algorithm.lower(), algorithm.lower())
         if name not in _ALL or type != "crf1d":
@@ -113,19 +164,64 @@ class Trainer:
         return [x for x, found in _PARAMETERS.items() if self._algorithm in found.algorithms]
 
     def help(self, name: str) -> str:
-        """Describe a parameter. RAISES: SparseCRFError for an unknown name."""
+        """Describe a parameter.
+
+        Parameters
+        ----------
+        name : str
+            Name of the parameter.
+
+        Returns
+        -------
+        str
+            A sentence.
+
+        Raises
+        ------
+        SparseCRFError
+            If the name is unknown.
+        """
         return self._parameter(name).help
 
-    def get(self, name: str) -> Any:
-        """Return the value of a parameter. RAISES: SparseCRFError for an unknown name."""
-        return self._params.get(name, self._parameter(name).default)
+    def get(self, name: str) -> float | str:
+        """Return the value of a parameter.
 
-    def get_params(self) -> dict[str, Any]:
+        Parameters
+        ----------
+        name : str
+            Name of the parameter.
+
+        Returns
+        -------
+        float or str
+            Its value; by default a number or a bool.
+
+        Raises
+        ------
+        SparseCRFError
+            If the name is unknown.
+        """
+        return cast("float | str", self._params.get(name, self._parameter(name).default))
+
+    def get_params(self) -> dict[str, float | str]:
         """Return the values of all parameters of the algorithm."""
         return {name: self.get(name) for name in self.params()}
 
-    def set(self, name: str, value: Any) -> None:
-        """Set a parameter. RAISES: SparseCRFError for an unknown name or an invalid value."""
+    def set(self, name: str, value: float | str) -> None:
+        """Set a parameter.
+
+        Parameters
+        ----------
+        name : str
+            Name of the parameter, see `params`.
+        value : float or str
+            Its value.
+
+        Raises
+        ------
+        SparseCRFError
+            If the name is unknown, or the value invalid.
+        """
         if name in _IDLE or name.startswith("calibration."):
             self._params[name] = value
             return
@@ -137,7 +233,18 @@ class Trainer:
             raise SparseCRFError(message) from error
 
     def set_params(self, params: Mapping[str, Any]) -> None:
-        """Set several parameters. RAISES: as `set`."""
+        """Set several parameters.
+
+        Parameters
+        ----------
+        params : mapping of str
+            Values by name.
+
+        Raises
+        ------
+        SparseCRFError
+            As `set`.
+        """
         for name, value in params.items():
             self.set(name, value)
 
@@ -151,16 +258,30 @@ class Trainer:
         return found
 
     def message(self, message: str) -> None:
-        """Receive lines about training, with their ends; by default write them if `verbose`."""
+        """Receive lines about training, with their ends; by default write them if `verbose`.
+
+        Parameters
+        ----------
+        message : str
+            The lines.
+        """
         if self.verbose:
             sys.stdout.write(message)
 
     def train(self, model: "str | PathLike[str]", holdout: int = -1) -> None:
         """Train, and write the model to a file.
 
-        model: path of the file, "" for none; holdout: group of sequences that are left out and
-        labelled after each period, -1 for none.
-        RAISES: SparseCRFError if there are no sequences, or the file cannot be written.
+        Parameters
+        ----------
+        model : str or path
+            Path of the file, "" for none.
+        holdout : int, default -1
+            Group of sequences that are left out and labelled after each period, -1 for none.
+
+        Raises
+        ------
+        SparseCRFError
+            If there are no sequences, or the file cannot be written.
         """
         from .learner import Learner  # imports numpy
         from .trained import write_file
@@ -184,7 +305,15 @@ class Trainer:
             write_file(model, weights.to_bytes())
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
-        """Receive what training reports: as text, and as in `logparser`; only if `verbose`."""
+        """Receive a report of training; only if `verbose`.
+
+        Parameters
+        ----------
+        log : str
+            The report as text.
+        info : dict of str
+            The report as in `logparser`.
+        """
         self.message(log)
 
     def _report(self, iteration: "Iteration") -> None:

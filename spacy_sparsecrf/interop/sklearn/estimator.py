@@ -10,61 +10,103 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ...errors import Errors, SparseCRFError
+from ...pages.training_log import Iteration
 from ..sequences.encoding import SHOWN
 from ..sequences.labels import accuracy, read_pairs, read_weights
-from ..sequences.learner import Iteration, Learner, Sequences
+from ..sequences.learner import Learner, Sequences
 from ..sequences.prediction import Predictor
 from ..sequences.tagger import Tagger
 from ..sequences.trained import write_file
 
 if TYPE_CHECKING:
-    from spacy.pipeline import TrainablePipe
+    from spacy.language import Language
     from typing_extensions import Self
+
+    from ...pipeline.component import SparseCRFPipe
 
 
 class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     """A linear-chain CRF for sequences of features, with the interface of `sklearn_crfsuite.CRF`.
 
-    Minimises CRFsuite's objective, the sum over sequences of w_i (log Z(x_i) - sum_k theta_k
-    F_k(x_i, y_i)), plus c1 |theta|_1 + c2 |theta|_2^2: c1 is l1 of a component, and c2 half of l2.
-    X is a list of sequences, each a list of tokens, each a dict or an iterable of features (see
-    `attributes`); y is a list of lists of labels, with None for missing labels. None as a parameter
-    is CRFsuite's default. A parameter that has no effect raises warning SCW802 if it is set.
+    Minimises CRFsuite's objective, the sum over sequences of
+    w_i (log Z(x_i) - sum_k theta_k F_k(x_i, y_i)), plus c1 |theta|_1 + c2 |theta|_2^2: c1 is
+    l1 of a component, and c2 half of l2. X is a list of sequences, each a list of tokens, each
+    a dict or an iterable of features; y is a list of lists of labels, with None for missing
+    labels.
 
-    algorithm: "lbfgs" and "l2sgd" reach the minimum with OWL-QN; "ap" is the averaged perceptron,
+    Parameters
+    ----------
+    algorithm : str, default "lbfgs"
+        "lbfgs" and "l2sgd" reach the minimum with OWL-QN. "ap" is the averaged perceptron,
         which has no penalty and also replaces "pa" and "arow", with warning SCW803.
-    min_freq: features of fewer tokens are removed, whatever their labels, except for real-valued
+    min_freq : int, default 1
+        Features of fewer tokens are removed, whatever their labels, except for real-valued
         features.
-    all_possible_states: whether every pair of a feature and a label may have a weight; False: only
-        pairs that occur in training.
-    all_possible_transitions: whether every transition may have a weight; False: only transitions
-        that occur in training. If all_possible_states is true too, this includes features in
-        `bigrams`.
-    c1, c2: penalties; by default 0 and 1.
-    max_iterations: maximum number of iterations, each about one pass over the sequences. With
-        c1 > 0, the first iterations (at most 4) are passes of a warm start.
-    num_memories, max_linesearch: history size of L-BFGS, and maximum number of evaluations in a
-        line search.
-    period, delta: stop when `period` iterations lower the objective by less than the fraction
-        `delta`, twice in a row; 10 and 1e-5 by default.
-    epsilon: stop when no weight violates the optimality conditions by more than this; 1e-3 by
-        default. If 0 < c1 < 0.1, it is multiplied by c1 / 0.1.
-    verbose: whether to print a line after each `period` to the standard output.
-    model_filename: file to which `fit` writes the weights. An estimator that is not fitted reads
-        it, and also reads CRFsuite's models.
-    solver: a batch solver, or its name, such as "BCD", instead of `algorithm`.
-    bigrams: features that are also conjoined with pairs of labels, as keys of dicts or as
+    all_possible_states : bool, default False
+        Whether every pair of a feature and a label may have a weight; otherwise only pairs
+        that occur in training.
+    all_possible_transitions : bool, default False
+        Whether every transition may have a weight; otherwise only transitions that occur in
+        training. If `all_possible_states` is true too, this includes features in `bigrams`.
+    c1, c2 : float, default 0 and 1
+        The L1 and the L2 penalty.
+    max_iterations : int, optional
+        Maximum number of iterations, each about one pass over the sequences. With c1 > 0, the
+        first iterations (at most 4) are passes of a warm start.
+    num_memories, max_linesearch : int, optional
+        History size of L-BFGS, and maximum number of evaluations in a line search.
+    period, delta : int, float, default 10 and 1e-5
+        Stop when `period` iterations lower the objective by less than the fraction `delta`,
+        twice in a row.
+    epsilon : float, default 1e-3
+        Stop when no weight violates the optimality conditions by more than this. If
+        0 < c1 < 0.1, it is multiplied by c1 / 0.1.
+    verbose : bool, default False
+        Whether to print a line after each `period` to the standard output.
+    model_filename : str, optional
+        File to which `fit` writes the weights. An estimator that is not fitted reads it, and
+        also reads CRFsuite's models.
+    solver : str or BatchSolver, optional
+        A batch solver, or its name, such as "BCD", instead of `algorithm`.
+    bigrams : sequence of str or bool, default ()
+        Features that are also conjoined with pairs of labels, as keys of dicts or as
         attributes; True for all. Transitions always have weights.
-    start_label: whether the first token of a sequence has a transition from a start label.
-    n_threads: of training; 0 = one per core.
-    dtype: of stored weights, "float32" or "float64".
-    once: labels that predictions give to at most one run of tokens each; also types, such as LOC of
-        the labels B-LOC and I-LOC, for at most one span. It may change after `fit`; probabilities
-        do not depend on it.
+    start_label : bool, default False
+        Whether the first token of a sequence has a transition from a start label.
+    n_threads : int, default 0
+        Threads of training; 0 = one per core.
+    dtype : str, default "float32"
+        Type of stored weights, "float32" or "float64".
+    once : sequence of str, default ()
+        Labels that predictions give to at most one run of tokens each; also types, such as LOC
+        of the labels B-LOC and I-LOC, for at most one span. It may change after `fit`;
+        probabilities do not depend on it.
 
-    Attributes: n_iter_, objective_, optimality_: iterations, and objective and violation of the
-    optimality conditions at the end of training; converged_: whether training has converged. The
-    others are None before `fit`.
+    Attributes
+    ----------
+    n_iter_ : int
+        Number of iterations.
+    objective_, optimality_ : float
+        Objective, and violation of the optimality conditions, at the end of training.
+    converged_ : bool
+        Whether training has converged.
+    training_log_ : TrainingLog
+        One `Iteration` for each `period`, which notebooks show as a curve.
+
+    Notes
+    -----
+    The other parameters of CRFsuite are accepted. A parameter that has no effect raises
+    warning SCW802 if it is set. None is CRFsuite's default.
+
+    Examples
+    --------
+    >>> X = [[{"word": "met"}, {"word": "Omar"}], [{"word": "Omar"}, {"word": "left"}]]
+    >>> y = [["O", "PER"], ["PER", "O"]]
+    >>> crf = CRF(c1=0.1, c2=0.01).fit(X, y)
+    >>> crf
+    CRF(c1=0.1, c2=0.01)
+    >>> crf.predict_single([{"word": "Omar"}, {"word": "met"}])
+    ['PER', 'O']
     """
 
     model_: Tagger | None = None
@@ -80,9 +122,28 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     ) -> "Self":
         """Train on sequences.
 
-        X: sequences of tokens; y: their labels; X_dev, y_dev: held-out sequences, for `callback`;
-        sample_weight: [S], >= 0, of sequences; callback: called after each `period` iterations.
-        RETURNS: itself. RAISES: SparseCRFError for invalid features, labels or settings.
+        Parameters
+        ----------
+        X : iterable of sequences
+            Sequences of tokens, each a dict or an iterable of features.
+        y : iterable of sequences of str
+            Their labels, with None for missing labels.
+        X_dev, y_dev : iterable of sequences, optional
+            Held-out sequences and labels, for the score of each `Iteration`.
+        sample_weight : array [S], optional
+            Weights of the S sequences, at least 0.
+        callback : callable, optional
+            Called with an `Iteration` after each `period` iterations.
+
+        Returns
+        -------
+        CRF
+            The estimator itself.
+
+        Raises
+        ------
+        SparseCRFError
+            If features, labels or settings are invalid.
         """
         held_out = () if X_dev is None else X_dev, () if y_dev is None else y_dev
         weights = self.learn(X, y, held_out, sample_weight, callback)
@@ -94,34 +155,102 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | Path) -> None:
         """Write the weights in the format of CRFsuite, which other programs read, too.
 
-        Weights of the start label become weights of the attribute `__BOS__`, which the first token
-        of a sequence then needs.
-        RAISES: SparseCRFError for weights of attributes and label pairs (`bigrams`).
+        Weights of the start label become weights of the attribute `__BOS__`, which the first
+        token of a sequence then needs.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Raises
+        ------
+        SparseCRFError
+            If there are weights of attributes and label pairs (`bigrams`).
         """
         write_file(path, self._predictor.trained.to_crfsuite())
 
     # Prediction
 
     def predict(self, X: Iterable[Any]) -> NDArray[np.object_]:
-        """Predict the most probable labels of each sequence. RETURNS: [S] object array of lists."""
+        """Predict the most probable labels of each sequence.
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            S sequences of tokens.
+
+        Returns
+        -------
+        array
+            [S] object array of lists of labels.
+        """
         return np.fromiter(self._predictor.labels(X), np.object_)
 
     def predict_single(self, xseq: Iterable[Any]) -> list[str]:
-        """Predict the most probable labels of one sequence."""
+        """Predict the most probable labels of one sequence.
+
+        Parameters
+        ----------
+        xseq : sequence of tokens
+            The sequence.
+
+        Returns
+        -------
+        list of str
+            A label for each token.
+        """
         return self._predictor.label(xseq)
 
     def predict_marginals(self, X: Iterable[Any]) -> NDArray[np.object_]:
-        """Compute p(y_t = y | x). RETURNS: [S] of lists with one dict by label for each token."""
+        """Compute the probabilities of all labels of each token, p(y_t = y | x).
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            S sequences of tokens.
+
+        Returns
+        -------
+        array
+            [S] object array of lists, with one dict by label for each token.
+        """
         return np.fromiter(self._predictor.marginals(X), np.object_)
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
-        """Compute p(y_t = y | x) for one sequence. RETURNS: for each token, a dict by label."""
+        """Compute p(y_t = y | x) for one sequence.
+
+        Parameters
+        ----------
+        xseq : sequence of tokens
+            The sequence.
+
+        Returns
+        -------
+        list of dict
+            For each token, the probability of each label.
+        """
         return next(self._predictor.marginals([xseq]))
 
     def predict_log_probability(self, X: Sequences, y: Sequences) -> NDArray[np.float64]:
-        """Compute log p(y | x) of each sequence: [S]; -inf for unknown labels.
+        """Compute log p(y | x) of each sequence.
 
-        RAISES: SparseCRFError if X and y differ in length.
+        Parameters
+        ----------
+        X : iterable of sequences
+            S sequences of tokens.
+        y : iterable of sequences of str
+            Their labels.
+
+        Returns
+        -------
+        array
+            [S] float64; -inf for unknown labels.
+
+        Raises
+        ------
+        SparseCRFError
+            If X and y differ in length.
         """
         found, pairs = self._predictor, zip(*read_pairs(X, y), strict=True)
         return np.array([found.log_probability(found.chain(x), own) for x, own in pairs])
@@ -129,7 +258,24 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> float:
         """Return the token accuracy; tokens without a gold label are ignored.
 
-        sample_weight: [S], of sequences. RAISES: SparseCRFError if X and y differ in length.
+        Parameters
+        ----------
+        X : iterable of sequences
+            S sequences of tokens.
+        y : iterable of sequences of str
+            Their gold labels.
+        sample_weight : array [S], optional
+            Weights of the sequences.
+
+        Returns
+        -------
+        float
+            Share of correct labels.
+
+        Raises
+        ------
+        SparseCRFError
+            If X and y differ in length.
         """
         tokens, labels = read_pairs(X, y)
         weights = read_weights(sample_weight, len(tokens))
@@ -193,20 +339,36 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
 
     def to_pipe(
         self,
-        nlp: Any,
+        nlp: "Language",
         features: Mapping[str, str] | None = None,
         factory: str = "sparse_crf",
         config: Mapping[str, Any] | None = None,
-    ) -> "TrainablePipe":
+    ) -> "SparseCRFPipe":
         """Add a component with these weights to a pipeline; its templates generate the features.
 
-        Each feature with weights must be a template feature (see `pipes`). The component predicts
-        the same labels if its templates read the same values.
+        Each feature with weights must be a template feature. The component predicts the same
+        labels if its templates read the same values.
 
-        nlp: the pipeline; features: template names by feature, or by key of a dict, as in
-        {"word.lower()": "lower[0]"}; factory: "sparse_crf" for labels as tags, or another; config:
-        of the component's block. RETURNS: the component.
-        RAISES: SparseCRFError if templates cannot express a feature, or two features have one name.
+        Parameters
+        ----------
+        nlp : Language
+            The pipeline.
+        features : mapping of str to str, optional
+            Template names by feature, or by key of a dict, as in {"word.lower()": "lower[0]"}.
+        factory : str, default "sparse_crf"
+            "sparse_crf" for labels as tags, or another factory.
+        config : mapping, optional
+            The component's block of the config.
+
+        Returns
+        -------
+        SparseCRFPipe
+            The component.
+
+        Raises
+        ------
+        SparseCRFError
+            If templates cannot express a feature, or two features have one name.
         """
         from .pipes import make_pipe
 

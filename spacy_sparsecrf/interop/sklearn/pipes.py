@@ -5,10 +5,13 @@ be converted if each feature is a template feature, see `interop.external_featur
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
+
+from spacy.language import Language
 
 from ...model.model import CRFModel
 from ...model.names import ALWAYS
+from ...pipeline.component import SparseCRFPipe
 from ..external_features import names_of, templates_of
 from ..importing import set_weights
 from ..sequences import encoding
@@ -17,13 +20,13 @@ _OF_SPANS = ("sparse_crf_ner", "sparse_crf_spans")
 
 
 def make_pipe(
-    nlp: Any,
+    nlp: Language,
     model: CRFModel,
     attributes: Sequence[str],
     known: Mapping[str, str],
     factory: str,
     config: Mapping[str, Any],
-) -> Any:
+) -> SparseCRFPipe:
     """Add a component with an estimator's weights to a pipeline.
 
     model, attributes: of the estimator; known: template names of features; factory: of the
@@ -39,6 +42,6 @@ def make_pipe(
     if factory in _OF_SPANS and not {"@crf_targets", "scheme"} & target.keys():
         is_biluo = any(label.startswith(("L-", "U-")) for label in model.labels)
         config["target"] = {**target, "scheme": "BILUO" if is_biluo else "IOB2"}
-    pipe = nlp.add_pipe(factory, config=config)
+    pipe = cast("SparseCRFPipe", nlp.add_pipe(factory, config=config))
     set_weights(pipe, model, {key: [name] for key, name in names.items()}, "the estimator")
     return pipe

@@ -100,7 +100,7 @@ def test_scripts_plot_iterations(crf):
     assert losses == sorted(losses, reverse=True) and seconds == sorted(seconds)
     last = rows[-1]
     assert last.number == same.n_iter_ and last.loss == same.objective_
-    assert last.accuracy == same.score(X_TEST, Y_TEST)
+    assert last.score == same.score(X_TEST, Y_TEST)
     weights = len(same.state_features_) + len(same.transition_features_)
     assert last.n_active == weights
     assert [row.number for row in rows] == [2, *range(12, last.number + 1, 10)]
@@ -175,10 +175,10 @@ def test_a_line_is_written_for_each_iteration(capsys):
     crf = CRF(c1=0.1, max_iterations=12, verbose=True)
     crf.fit(X, Y, X_dev=(iter(x) for x in X_TEST), y_dev=dev, callback=rows.append)
     written = capsys.readouterr().out
-    assert f"loss={crf.objective_:.2f}" in written and f"Acc={rows[-1].accuracy:.3f}" in written
-    assert written.count("Iter ") == len(rows) and rows[-1].accuracy == crf.score(X_TEST, dev)
+    assert f"loss={crf.objective_:.2f}" in written and f"Acc={rows[-1].score:.3f}" in written
+    assert written.count("Iter ") == len(rows) and rows[-1].score == crf.score(X_TEST, dev)
     crf.set_params(verbose=False).fit(X, Y, callback=rows.append)
-    assert rows[-1].accuracy is None and not capsys.readouterr().out
+    assert rows[-1].score is None and not capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
