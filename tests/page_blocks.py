@@ -17,6 +17,8 @@ from .conftest import CONFIGS
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$|^    \$ ([^\n]*)$", flags=re.M | re.S)
 # Commands that tests do not run: they install packages, or need a server or a separate machine.
 ELSEWHERE = ("pip", "docker", "mkdocs", "pytest", "python3", "cd", "export", "source")
+# Packages without which Python blocks that import them are not run.
+OPTIONAL = {"fastapi"}
 # Output that differs between runs, and colour codes.
 SPEED = re.compile(r"^SPEED.*$|^real.*$", flags=re.M)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -49,16 +51,15 @@ def run_page(page: Path, names: dict[str, Any]) -> list[str]:
 
     names: initial Python names. A `text` block is the expected output of the block before.
     """
-    commands, printed = [], ""
+    commands: list[str] = []
+    printed: str | None = ""  # None: the block was not run
     blocks = blocks_of(page)
     for block in blocks:
         if block.title:
             Path(block.title).write_text(block.text, encoding="utf-8")
     for block in blocks:
         if block.language == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as shown_text:
-                exec(compile(block.text, page.name, "exec"), names)
-            printed = shown_text.getvalue()
+            printed = run_python(block.text, page.name, names)
         elif block.language in ("bash", "console"):
             for line, shown in commands_of(block):
                 if shlex.split(line)[0] in ELSEWHERE:
@@ -66,11 +67,23 @@ def run_page(page: Path, names: dict[str, Any]) -> list[str]:
                 commands.append(line)
                 output = run_command(line)
                 assert block.language == "bash" or alike(shown, output), f"{line}\n{output}"
-        elif block.language == "text":
+        elif block.language == "text" and printed is not None:
             assert alike(block.text, printed), f"{block.text}\n{printed}"
         elif block.language == "ini":
             check_config(block.text)
     return commands
+
+
+def run_python(text: str, name: str, names: dict[str, Any]) -> str | None:
+    """Run Python code. RETURNS: its output, or None if it needs an optional package."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        try:
+            exec(compile(text, name, "exec"), names)
+        except ModuleNotFoundError as error:
+            if error.name not in OPTIONAL:
+                raise
+            return None
+    return printed.getvalue()
 
 
 def commands_of(block: Block) -> list[tuple[str, str]]:
