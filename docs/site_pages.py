@@ -72,6 +72,10 @@ search: {{exclude: true}}
 
 ::: spacy_sparsecrf.{name}
 """
+INTRODUCTION = (
+    "In the examples, `nlp` and `examples` are those of the "
+    "[first page](../index.md#train-an-entity-recognizer), with a component named `ner`.\n"
+)
 # Members that spaCy or the package call, not users.
 PLUMBING = (
     "finish_update|use_params|training_run|end_training|set_output|set_annotations|is_resizable"
@@ -112,7 +116,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             f"{module}.{each}" for module, names in modules.items() for each in names.split()
         ]
         shown = [f"::: spacy_sparsecrf.{each}\n{options}" for each in objects]
-        texts[f"reference/{name}.md"] = "\n".join([f"# {title}\n", *shown])
+        texts[f"reference/{name}.md"] = "\n".join([f"# {title}\n", INTRODUCTION, *shown])
     for page, text in texts.items():
         files.append(File.generated(config, page, content=text))
     return files

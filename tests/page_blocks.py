@@ -20,7 +20,7 @@ ELSEWHERE = ("pip", "docker", "mkdocs", "pytest", "python3", "cd", "export", "so
 # Packages without which Python blocks that import them are not run.
 OPTIONAL = {"fastapi"}
 # Output that differs between runs, and colour codes.
-SPEED = re.compile(r"^SPEED.*$|^real.*$", flags=re.M)
+SPEED = re.compile(r"^SPEED.*$|^real.*$|\bin [\d.]+ seconds", flags=re.M)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 CONFIG_OF = {"ner": "ner", "chunks": "spans", "fields": "strings"}

@@ -144,7 +144,7 @@ class BatchSolver:
     inner_iterations : int, default 10
         Iterations of the solver in one outer iteration (one `update`).
     later_iterations : int, default 0
-        The same for outer iterations after the first; 0 for as many.
+        Iterations of the solver in each later outer iteration; 0 for as many.
 
     Attributes
     ----------

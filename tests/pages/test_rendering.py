@@ -127,7 +127,7 @@ class Reader(html.parser.HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "input", "td", "th", "wbr"):
+        if tag not in ("meta", "input", "td", "th", "wbr", "br"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:

@@ -48,16 +48,22 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     all_possible_transitions : bool, default False
         Whether every transition may have a weight; otherwise only transitions that occur in
         training. If `all_possible_states` is true too, this includes features in `bigrams`.
-    c1, c2 : float, default 0 and 1
-        The L1 and the L2 penalty.
+    c1 : float, default 0
+        The L1 penalty.
+    c2 : float, default 1
+        The L2 penalty.
     max_iterations : int, optional
         Maximum number of iterations, each about one pass over the sequences. With c1 > 0, the
         first iterations (at most 4) are passes of a warm start.
-    num_memories, max_linesearch : int, optional
-        History size of L-BFGS, and maximum number of evaluations in a line search.
-    period, delta : int, float, default 10 and 1e-5
-        Stop when `period` iterations lower the objective by less than the fraction `delta`,
-        twice in a row.
+    num_memories : int, optional
+        History size of L-BFGS.
+    max_linesearch : int, optional
+        Maximum number of evaluations in a line search.
+    period : int, default 10
+        Iterations between two reports.
+    delta : float, default 1e-5
+        Stop when `period` iterations lower the objective by less than this fraction, twice in
+        a row.
     epsilon : float, default 1e-3
         Stop when no weight violates the optimality conditions by more than this. If
         0 < c1 < 0.1, it is multiplied by c1 / 0.1.
