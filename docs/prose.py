@@ -22,6 +22,8 @@ PHRASES = re.compile(
     re.IGNORECASE,
 )
 TITLES = re.compile(r"^#+ (What|How|Who|That|Why|Where|Whether|Which)\b", re.MULTILINE)
+# A sentence that Markdown reads as a list, because a line begins with its last number.
+LISTS = re.compile(r"[a-z,]\n *\d+\. [^\n]*")
 LONGEST, MEDIAN = 35, 18
 # Skipped text: code, tables, lists of names.
 CODE = re.compile(
@@ -81,7 +83,7 @@ def faults_of_pages() -> Iterator[str]:
     pages = {page.name: text_of(page) for page in PAGES}
     for name, whole in pages.items():
         text = prose(whole)
-        found = [match[0] for rule in (PHRASES, TITLES) for match in rule.finditer(text)]
+        found = [match[0] for rule in (PHRASES, TITLES, LISTS) for match in rule.finditer(text)]
         lengths = {sentence: len(sentence.split()) for sentence in sentences(text)}
         found += [sentence for sentence, n in lengths.items() if n > LONGEST]
         if median(lengths.values()) > MEDIAN:
