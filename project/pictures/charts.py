@@ -79,7 +79,7 @@ def regularisation(path: Path) -> None:
     for axes, key, title in zip(
         panels,
         ("dev_f1", "mb"),
-        ("F1 on the development part, %", "MB of the pipeline"),
+        ("F1 on the development part, %", "MB of the pipeline on disk"),
         strict=True,
     ):
         _line(axes, dict(zip(found["l1"], found[key], strict=True)), "", OURS, "o")
@@ -111,8 +111,8 @@ def rates(path: Path) -> None:
         rows = found[key]
         for i, name, colour, style in (1, "precision", OTHER, "--"), (2, "recall", OURS, "-"):
             _line(axes, {row[0]: row[i] for row in rows}, name, colour, "", style)
-        axes.set(xlabel=key, ylim=(50, 100))
-    panels[0].set_title("precision and recall on the test part, %")
+        axes.set(xlabel=key, ylim=(20, 90))
+    panels[0].set_title("precision and recall on JNLPBA, test part, %")
     panels[0].legend(frameon=False, loc="lower left")
     save_chart(figure, path, "Precision and recall against threshold and outside weight")
 
@@ -127,4 +127,4 @@ def _line(
     axes.grid(lw=0.5)
 
 
-CHARTS = {each.__name__: each for each in (comparison, calibration)}
+CHARTS = {each.__name__: each for each in (comparison, regularisation, calibration, rates)}
