@@ -4,6 +4,8 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +19,8 @@ from .conftest import CONFIGS
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$|^    \$ ([^\n]*)$", flags=re.M | re.S)
 # Commands that tests do not run: they install packages, or need a server or a separate machine.
 ELSEWHERE = ("pip", "docker", "mkdocs", "pytest", "python3", "cd", "export", "source")
+# Programs whose commands are run where they are installed.
+PROGRAMS = ("node", "java", "ruby")
 # Packages without which Python blocks that import them are not run.
 OPTIONAL = {"fastapi"}
 # Output that differs between runs, and colour codes.
@@ -62,7 +66,8 @@ def run_page(page: Path, names: dict[str, Any]) -> list[str]:
             printed = run_python(block.text, page.name, names)
         elif block.language in ("bash", "console"):
             for line, shown in commands_of(block):
-                if shlex.split(line)[0] in ELSEWHERE:
+                program = shlex.split(line)[0]
+                if program in ELSEWHERE or (program in PROGRAMS and not shutil.which(program)):
                     continue
                 commands.append(line)
                 output = run_command(line)
@@ -95,9 +100,15 @@ def commands_of(block: Block) -> list[tuple[str, str]]:
 
 
 def run_command(line: str) -> str:
-    """Run a command of ours, of spaCy or `head`. RETURNS: its output, unless redirected."""
+    """Run a command of ours, of spaCy, `head` or a program. RETURNS: output, unless redirected."""
     line, _, target = line.partition(" > ")
+    line, _, source = line.partition(" < ")
     words = shlex.split(line, comments=True)
+    if words[0] in PROGRAMS:
+        with Path(source).open(encoding="utf-8") as given:
+            return subprocess.run(
+                words, stdin=given, check=True, capture_output=True, encoding="utf-8"
+            ).stdout
     if words[0] == "head":
         lines = Path(words[2]).read_text(encoding="utf-8").splitlines(keepends=True)
         return "".join(lines[: -int(words[1])])

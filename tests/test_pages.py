@@ -125,7 +125,7 @@ GIVEN: dict[str, Callable[[], Names]] = {"commands.md": for_commands, "decoding.
 GIVEN |= {"errors.md": for_decoding, "migration.md": for_migration, "patterns.md": for_templates}
 GIVEN |= {"active-learning.md": for_active_learning, "columns.md": for_columns}
 GIVEN |= {"cluster.md": for_cluster, "deploy.md": lambda: {"__name__": "__main__"}}
-GIVEN |= {"export.md": for_thresholds, "templates.md": for_templates}
+GIVEN |= {"templates.md": for_templates}
 
 
 def test_the_tutorial_shows_what_it_does(place):
