@@ -130,6 +130,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         parts[i] = LINK.sub(lambda found: _link(found, source), parts[i])
         if source == "mathematics.md":
             parts[i] = FORMULA.sub(_formula, parts[i])
+    # In tables, only GitHub needs a backslash before the bars of code.
+    for i in range(1, len(parts), 2):
+        if not parts[i].startswith("```"):
+            parts[i] = parts[i].replace(r"\|", "|")
     return "".join(parts)
 
 
