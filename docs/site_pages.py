@@ -74,14 +74,14 @@ search: {{exclude: true}}
 """
 INTRODUCTION = (
     "In the examples, `nlp` and `examples` are those of the "
-    "[first page](../index.md#train-an-entity-recognizer), with a component named `ner`.\n"
+    "[first page](../index.md#train-an-entity-recognizer). `pipe` is the component `ner`.\n"
 )
 # Members that spaCy or the package call, not users.
 PLUMBING = (
     "finish_update|use_params|training_run|end_training|set_output|set_annotations|is_resizable"
-    "|setup|named|key|pipe|page|predictor|parts"
+    "|setup|named|key|pipe|page|predictor|parts|of"
 )
-ARGUMENT = re.compile(r"(?<=<p>)((?:\w+, )*\w+): |\n((?:\w+, )*\w+): ")
+ARGUMENT = re.compile(r"(?<=<p>)((?:\w+, )*[a-z]\w*): |\n((?:\w+, )*[a-z]\w*): ")
 CODE = re.compile(r"(^```.*?^```$|^    [^\n]*$|`[^`]*`)", flags=re.M | re.S)
 
 
@@ -138,8 +138,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Begin a line for each argument of a docstring."""
-    if not page.file.src_uri.startswith("reference/"):
+    """Begin a line for each argument of a docstring in the compact form of modules."""
+    if not page.file.src_uri.startswith("modules/"):
         return html
     return ARGUMENT.sub(lambda x: f"<b>{x[1]}</b>: " if x[1] else f"<br><b>{x[2]}</b>: ", html)
 

@@ -61,14 +61,14 @@ class Checker(doctest.OutputChecker):
 
 @pytest.fixture(scope="module")
 def trained() -> dict[str, Any]:
-    """The names of README's example, with a component named ner."""
+    """The names of README's example, and its component, here named ner."""
     [block] = [each for each in blocks_of(README) if "nlp.add_pipe" in each.text]
     code = block.text.replace(
         'add_pipe("sparse_crf_ner")', 'add_pipe("sparse_crf_ner", name="ner")'
     )
     names: dict[str, Any] = {}
     exec(compile(code.replace("print", "repr"), "README.md", "exec"), names)
-    return names
+    return {**names, "pipe": names["nlp"].get_pipe("ner")}
 
 
 @pytest.mark.parametrize(("module", "name"), LISTED, ids=NAMES)

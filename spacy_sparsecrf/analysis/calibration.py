@@ -131,7 +131,7 @@ class Threshold:
 
     Examples
     --------
-    >>> found = Threshold("CITY", n_gold=10, n=10, right=0.8, value=0.6, n_kept=8, right_kept=1.0)
+    >>> found = Threshold("CITY", 10, 10, 0.8, value=0.6, n_kept=8, right_kept=1.0)
     >>> [round(rate, 2) for rate in found.after]  # precision, recall, F1
     [1.0, 0.8, 0.89]
     """
@@ -184,7 +184,7 @@ class Calibration(Page):
 
     Examples
     --------
-    >>> found = calibrate(nlp.get_pipe("ner"), examples)
+    >>> found = calibrate(pipe, examples)
     >>> found.n, found.after.error < found.before.error
     (6, True)
     """
@@ -284,7 +284,7 @@ def calibrate(
 
     Examples
     --------
-    >>> found = calibrate(nlp.get_pipe("ner"), examples, beta=1.0)
+    >>> found = calibrate(pipe, examples, beta=1.0)
     >>> [(each.label, each.value) for each in found.thresholds]
     [('CITY', 0.0), ('PERSON', 0.0)]
     """

@@ -51,8 +51,9 @@ class Mistake:
     Examples
     --------
     >>> doc = nlp.make_doc("They sent Oslo to Berlin.")
-    >>> gold = Example.from_dict(doc, {"entities": [(10, 14, "PERSON"), (18, 24, "CITY")]})
-    >>> [mistake] = find_mistakes(nlp.get_pipe("ner"), [gold]).mistakes
+    >>> entities = [(10, 14, "PERSON"), (18, 24, "CITY")]
+    >>> gold = Example.from_dict(doc, {"entities": entities})
+    >>> [mistake] = find_mistakes(pipe, [gold]).mistakes
     >>> mistake.words, mistake.labels, mistake.fault
     (('Oslo',), ['PERSON'], 'missed')
     """
@@ -124,8 +125,8 @@ class Confusion:
 
     Examples
     --------
-    >>> Confusion("PERSON", "CITY", "label", 3, (("Oslo", 2), ("Sofia", 1))).examples[0]
-    ('Oslo', 2)
+    >>> Confusion("PERSON", "CITY", "label", 2, (("Oslo", 2),)).examples
+    (('Oslo', 2),)
     """
 
     gold: str
@@ -156,7 +157,7 @@ class Report(Page):
 
     Examples
     --------
-    >>> report = find_mistakes(nlp.get_pipe("ner"), examples)
+    >>> report = find_mistakes(pipe, examples)
     >>> report.scores[0].rates["strict"].f, report.mistakes
     (1.0, ())
     """
@@ -243,8 +244,9 @@ def find_mistakes(
     Examples
     --------
     >>> doc = nlp.make_doc("They sent Oslo to Berlin.")
-    >>> gold = Example.from_dict(doc, {"entities": [(10, 14, "PERSON"), (18, 24, "CITY")]})
-    >>> find_mistakes(nlp.get_pipe("ner"), [gold])
+    >>> entities = [(10, 14, "PERSON"), (18, 24, "CITY")]
+    >>> gold = Example.from_dict(doc, {"entities": entities})
+    >>> find_mistakes(pipe, [gold])
     Report(F1 0.667, 1 mistakes)
     """
     found = _Comparison(pipe)

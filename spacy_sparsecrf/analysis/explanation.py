@@ -66,7 +66,7 @@ class LabelExplanation:
 
     Examples
     --------
-    >>> city = nlp.get_pipe("ner").explain(n=2).labels[3]
+    >>> city = pipe.explain(n=2).labels[3]
     >>> city
     LabelExplanation(label='U-CITY', n_active=42)
     >>> [round(each.weight, 1) for each in city.supporting]
@@ -99,7 +99,7 @@ class ModelExplanation(Page):
 
     Examples
     --------
-    >>> nlp.get_pipe("ner").explain()
+    >>> pipe.explain()
     ModelExplanation(n_active=271)
     """
 
@@ -189,7 +189,7 @@ class TokenExplanation:
 
     Examples
     --------
-    >>> token = nlp.get_pipe("ner").explain_doc(nlp("We flew to Cairo.")).tokens[3]
+    >>> token = pipe.explain_doc(nlp("We flew to Cairo.")).tokens[3]
     >>> token.label, round(token.probability, 2), token.runner_up
     ('U-CITY', 0.84, 'O')
     >>> round(token.supporting[0].difference, 2)
@@ -246,7 +246,7 @@ class LabelledSpan(NamedTuple):
     Examples
     --------
     >>> doc = nlp.make_doc("We flew to Cairo.")
-    >>> [span] = nlp.get_pipe("ner").confidences(doc).spans
+    >>> [span] = pipe.confidences(doc).spans
     >>> doc[span.start : span.end], span.label, round(span.probability, 2)
     (Cairo, 'CITY', 0.84)
     """
@@ -271,7 +271,7 @@ class Confidences:
 
     Examples
     --------
-    >>> found = nlp.get_pipe("ner").confidences(nlp.make_doc("Omar Haddad flew to Cairo."))
+    >>> found = pipe.confidences(nlp.make_doc("Omar Haddad flew to Cairo."))
     >>> found
     Confidences(Omar Haddad PERSON 0.95, Cairo CITY 0.84)
     >>> [span.label for span in found.spans if span.probability > 0.9]
@@ -302,7 +302,7 @@ class DocExplanation(Page):
 
     Examples
     --------
-    >>> nlp.get_pipe("ner").explain_doc(nlp("We flew to Cairo."))
+    >>> pipe.explain_doc(nlp("We flew to Cairo."))
     DocExplanation(5 tokens, 1 spans)
     """
 

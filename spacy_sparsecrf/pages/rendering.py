@@ -58,7 +58,7 @@ def render(
 
     Examples
     --------
-    >>> page = render(nlp.get_pipe("ner").explain(), title="Travel")
+    >>> page = render(pipe.explain(), title="Travel")
     >>> page[:15], "<h1>Travel" in page
     ('<!DOCTYPE html>', True)
     """

@@ -20,7 +20,7 @@ class Iteration(NamedTuple):
         Time since the start of training.
     score : float or None
         Of an estimator: share of correct labels of held-out tokens. Of a component: score of the
-        evaluation that followed, such as ``ents_f``. None without them.
+        evaluation that followed, such as `ents_f`. None without them.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class TrainingLog(list[Iteration]):
 
     Examples
     --------
-    >>> log = nlp.get_pipe("ner").training_log
+    >>> log = pipe.training_log
     >>> [(each.number, each.n_active) for each in log]
     [(1, 1682), (2, 314), (3, 271), (4, 271)]
     """

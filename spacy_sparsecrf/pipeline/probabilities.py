@@ -43,12 +43,11 @@ class Probabilities:
 
     Examples
     --------
-    >>> pipe = nlp.get_pipe("ner")
     >>> doc = nlp("Last week, Maria Lopez flew to Lisbon.")
     >>> pipe.confidences(doc)
     Confidences(Maria Lopez PERSON 0.84, Lisbon CITY 0.82)
-    >>> pipe.entity_probabilities(doc, [(3, 5, "PERSON"), (4, 5, "PERSON")]).round(2).tolist()
-    [0.84, 0.0]
+    >>> pipe.entity_probabilities(doc, [(3, 5, "PERSON")]).round(2).tolist()
+    [0.84]
     >>> pipe.explain_doc(doc)
     DocExplanation(9 tokens, 2 spans)
     """

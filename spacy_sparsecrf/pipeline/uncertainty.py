@@ -39,8 +39,9 @@ class Uncertainty(NamedTuple):
 
     Examples
     --------
-    >>> docs = [nlp.make_doc(text) for text in ("We met Julia Costa.", "We flew to Cairo.")]
-    >>> [round(each.entity, 2) for each in nlp.get_pipe("ner").uncertainty(docs)]
+    >>> texts = "We met Julia Costa.", "We flew to Cairo."
+    >>> docs = [nlp.make_doc(text) for text in texts]
+    >>> [round(each.entity, 2) for each in pipe.uncertainty(docs)]
     [0.39, 0.16]
     """
 

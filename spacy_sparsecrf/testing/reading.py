@@ -48,8 +48,8 @@ def check_features(features: Features, docs: Sequence[Doc] | None = None) -> Non
 
     Examples
     --------
-    >>> check_features(nlp.get_pipe("ner").features)
-    >>> check_features(lambda docs, sequences: nlp.get_pipe("ner").features(docs))
+    >>> check_features(pipe.features)
+    >>> check_features(lambda docs, sequences: pipe.features(docs))
     Traceback (most recent call last):
         ...
     AssertionError: [SC660] <lambda> breaks its interface: it cuts sequences...
@@ -125,8 +125,8 @@ def check_target(target: Target, references: Sequence[Doc]) -> None:
 
     Examples
     --------
-    >>> check_target(nlp.get_pipe("ner").target, [each.reference for each in examples])
-    >>> check_target(nlp.get_pipe("ner").target, [nlp.make_doc("no annotation")])
+    >>> check_target(pipe.target, [each.reference for each in examples])
+    >>> check_target(pipe.target, [nlp.make_doc("no annotation")])
     Traceback (most recent call last):
         ...
     AssertionError: [SC660] Entities breaks its interface: references must have gold...

@@ -106,8 +106,8 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> X = [[{"word": "met"}, {"word": "Omar"}], [{"word": "Omar"}, {"word": "left"}]]
-    >>> y = [["O", "PER"], ["PER", "O"]]
+    >>> X = [[{"word": "met"}, {"word": "Omar"}], [{"word": "Omar"}]]
+    >>> y = [["O", "PER"], ["PER"]]
     >>> crf = CRF(c1=0.1, c2=0.01).fit(X, y)
     >>> crf
     CRF(c1=0.1, c2=0.01)
