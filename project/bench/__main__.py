@@ -17,6 +17,7 @@ COMMANDS = {
     "gradient": gradient.measure,
     "whole": whole.measure,
     "decode": decode.measure,
+    "raw": decode.measure_raw,
     "single": single.measure,
     "workers": cluster.measure_workers,
     "driver": cluster.measure_driver,

@@ -1,13 +1,15 @@
-"""Tokens per second on test parts, from Docs to written annotation.
+"""Tokens per second on test parts: from Docs to written annotation, and from raw text.
 
 Words that are new in the test part are new to the pipeline's caches in each repetition.
 """
 
 import gc
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import spacy
@@ -15,7 +17,6 @@ from measure.processes import Cost, alternate, timed
 from measure.report import number, table
 from measure.results import Row
 from spacy.language import Language
-from spacy.tokens import Doc
 
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
@@ -29,12 +30,17 @@ DATA = {
     "ud-en-ewt test": ("ud", "ud", [], "tag_acc"),
 }
 _QUICK_DOCS = 200
+# Raw texts: the corpus, and the pipeline of each tool.
+RAW, TOOLS = "conll2002-es", {OURS: "raw-ner", "spaCy": "raw-spacy"}
+_SHORT = range(5, 11)  # words of a short text
+# Blanks between tokens that printed text does not have.
+_BLANK = re.compile(r" (?=[.,;:)?!])|(?<=[(¿¡]) ")
 # Attributes read from Docs and written to them; spaCy's type stub does not accept the names.
 _READ: Any = ["ORTH", "SENT_START", "TAG"]
 _WRITTEN: Any = ["TAG"]
 
-# A side labels Docs of the pipeline's vocab while the returned iterable is consumed.
-Side = Callable[[Language, list[Doc]], Iterable[Any]]
+# A side labels Docs of the pipeline's vocab, or texts, while the returned iterable is consumed.
+Side = Callable[[Language, list[Any]], Iterable[Any]]
 SIDES: dict[str, Side] = {
     BATCH: lambda nlp, docs: nlp.pipe(docs, batch_size=1000),
     EACH: lambda nlp, docs: map(nlp, docs),
@@ -46,8 +52,8 @@ SIDES: dict[str, Side] = {
 }
 
 
-def run(side: Side, nlp: Language, docs: list[Doc]) -> Cost:
-    """Label Docs with a side, and return the cost."""
+def run(side: Side, nlp: Language, docs: list[Any]) -> Cost:
+    """Label Docs or texts with a side, and return the cost."""
     work = side(nlp, docs)
     gc.collect()
     # A full collection would traverse all corpora in memory, which takes as long as the labelling.
@@ -87,6 +93,53 @@ def measure(options: Options) -> None:
             own = {"score": scores[score]} if tool in (BATCH, EACH) else {}
             items = sum(len(example.reference) for example in gold)
             record.compare(data, WHAT, {tool: costs}, items=items, **own)
+
+
+def measure_raw(options: Options) -> None:
+    """Label raw texts of the test part with our pipeline and spaCy's alternately.
+
+    CPU seconds include the tokenizer. Tokens are those of the corpus for both.
+    """
+    repeats = options.times(5)
+    record = options.record("raw", repeats=repeats)
+    folder, limit = options.folder, _QUICK_DOCS if options.quick else 0
+    paths = [folder / "corpus" / f"{RAW}-{part}.spacy" for part in ("train", "test")]
+    nlp = spacy.blank("es")
+    parts = [
+        [example.reference for example in make_annotated_corpus(path, limit=limit)(nlp)]
+        for path in paths
+    ]
+    learnt, test = ([_BLANK.sub("", doc.text) for doc in part] for part in parts)
+    lengths = list(map(len, parts[1]))
+    short = [text for text, n in zip(test, lengths, strict=True) if n in _SHORT]
+
+    def once(name: str) -> tuple[Cost, Cost]:
+        nlp = spacy.load(folder / "training" / name / "model-best")
+        deque(nlp.pipe(learnt), maxlen=0)
+        return run(SIDES[BATCH], nlp, test), run(SIDES[EACH], nlp, short)
+
+    sides = {tool: partial(once, name) for tool, name in TOOLS.items()}
+    once(TOOLS[OURS])  # compiles kernels
+    for tool, costs in alternate(repeats, sides).items():
+        whole, each = map(list, zip(*costs, strict=True))
+        record.compare(f"{RAW} test", "in batches", {tool: whole}, items=sum(lengths), n=len(test))
+        items = sum(n for n in lengths if n in _SHORT)
+        record.compare(f"{RAW} test", "a short text", {tool: each}, items=items, n=len(short))
+
+
+def raw_table(rows: Sequence[Row]) -> str:
+    """Return words per CPU second and the time of a text of each tool."""
+    lines = []
+    for row in measurements(rows):
+        cpu = sorted(row["cpu"])
+        rates = [f"{row['items'] / seconds:,.0f}" for seconds in (median(cpu), cpu[-1], cpu[0])]
+        shown = [
+            rates[0],
+            f"{rates[1]} to {rates[2]}",
+            f"{number(1e6 * median(cpu) / row['n'])} us",
+        ]
+        lines.append([row["tool"], row["what"], *shown])
+    return table(["", "", "words per CPU second", "lowest to highest", "CPU time of a text"], lines)
 
 
 def tables(rows: Sequence[Row]) -> str:

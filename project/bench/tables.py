@@ -14,6 +14,7 @@ SECTIONS = {
     "scaling": ("Whole runs by size and threads", whole.scaling_table, 1),
     "sampled": ("Seconds of whole runs", whole.sampled_table, 1),
     "decode": ("From Doc to labels", decode.tables, 2),
+    "raw": ("From raw text to entities", decode.raw_table, 2),
     "single": ("One short text", single.tables, 1),
 }
 

@@ -56,6 +56,7 @@ class Job:
 
 JOBS = {
     "EWT": Job("ud", "tag_acc", "tagger", "tagger"),
+    "EWT, classes": Job("ud", "tag_acc", "tagger_classes", ""),
     "CoNLL-2002 es": Job("conll2002-es", "ents_f", "ner", "ner", "es"),
     "CoNLL-2002 es, 3,000 sentences": Job("conll2002-es", "ents_f", "ner", "ner", "es", 3000),
     "CoNLL-2002 es, 50 sentences": Job("conll2002-es", "ents_f", "ner", "ner", "es", 50, True),

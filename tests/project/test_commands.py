@@ -22,7 +22,14 @@ TRIAL = {"bench_size": "quick", "study_size": "quick", "lavergne_size": "quick"}
 TRIAL |= {"lattices_size": "quick", "train_words": 1000}
 # Commands that start many processes, or need a cluster or the extra `bench`.
 SLOW = {
-    *("measure-whole", "measure-gradient", "measure-decode", "bench-workers", "bench-driver"),
+    *(
+        "measure-whole",
+        "measure-gradient",
+        "measure-decode",
+        "measure-raw",
+        "bench-workers",
+        "bench-driver",
+    ),
     *("lavergne-run", "solvers-race", "lattices-race", "lattices-report", "corpus", "pronounce"),
     "pictures-draw",
 }
