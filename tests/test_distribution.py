@@ -14,6 +14,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
+import srsly
 
 from spacy_sparsecrf import __version__
 from spacy_sparsecrf.cli.config import make_config
@@ -92,13 +93,20 @@ def test_the_metadata_has_addresses_and_the_summary_of_readme(dist):
     assert len(before) == len(after) > 30
     assert [each for each in after if not each.startswith("https://")] == []
     pages = [each for each in after if each.startswith(DOCUMENTATION)]
-    expected = {"settings/", "commands/#convert", "notebooks/entities/", "images/logo.svg"}
+    expected = {"settings/", "commands/#convert", "notebooks/entities/", "images/comparison.svg"}
     expected |= {"CONTRIBUTING/", "CITATION.cff"}
     assert {f"{DOCUMENTATION}/{each}" for each in expected} <= set(pages)
     assert [each for each in [*pages, changelog] if not has_page(each)] == []
     # Only links differ, and the summary is a sentence of README, without its links.
     assert re.sub(target, "", metadata.get_payload()) == re.sub(target, "", readme)
     assert metadata["Summary"] in re.sub(r"\[(\w+)\]\(.*?\)", r"\1", readme)
+
+
+def test_the_citation_has_the_version_and_the_addresses():
+    citation = srsly.read_yaml(ROOT / "CITATION.cff")
+    assert str(citation["version"]) == __version__
+    assert citation["url"] == DOCUMENTATION
+    assert citation["repository-code"] == REPOSITORY
 
 
 class Environment:
