@@ -17,6 +17,7 @@ from measure.processes import Cost, alternate, timed
 from measure.report import number, table
 from measure.results import Row
 from spacy.language import Language
+from spacy.tokens import Doc
 
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
@@ -105,26 +106,29 @@ def measure_raw(options: Options) -> None:
     folder, limit = options.folder, _QUICK_DOCS if options.quick else 0
     paths = [folder / "corpus" / f"{RAW}-{part}.spacy" for part in ("train", "test")]
     nlp = spacy.blank("es")
-    parts = [
+    learnt, test = (
         [example.reference for example in make_annotated_corpus(path, limit=limit)(nlp)]
         for path in paths
-    ]
-    learnt, test = ([_BLANK.sub("", doc.text) for doc in part] for part in parts)
-    lengths = list(map(len, parts[1]))
-    short = [text for text, n in zip(test, lengths, strict=True) if n in _SHORT]
+    )
+    asked = {"in batches": (BATCH, test), "in batches, all words seen before": (BATCH, test)}
+    asked["one short text a call"] = EACH, [doc for doc in test if len(doc) in _SHORT]
 
-    def once(name: str) -> tuple[Cost, Cost]:
+    def once(name: str) -> dict[str, Cost]:
         nlp = spacy.load(folder / "training" / name / "model-best")
-        deque(nlp.pipe(learnt), maxlen=0)
-        return run(SIDES[BATCH], nlp, test), run(SIDES[EACH], nlp, short)
+        run(SIDES[BATCH], nlp, _printed(learnt))
+        return {what: run(SIDES[of], nlp, _printed(docs)) for what, (of, docs) in asked.items()}
 
     sides = {tool: partial(once, name) for tool, name in TOOLS.items()}
     once(TOOLS[OURS])  # compiles kernels
     for tool, costs in alternate(repeats, sides).items():
-        whole, each = map(list, zip(*costs, strict=True))
-        record.compare(f"{RAW} test", "in batches", {tool: whole}, items=sum(lengths), n=len(test))
-        items = sum(n for n in lengths if n in _SHORT)
-        record.compare(f"{RAW} test", "a short text", {tool: each}, items=items, n=len(short))
+        for what, (_, docs) in asked.items():
+            own, items = [cost[what] for cost in costs], sum(map(len, docs))
+            record.compare(f"{RAW} test", what, {tool: own}, items=items, n=len(docs))
+
+
+def _printed(docs: Iterable[Doc]) -> list[str]:
+    """Return texts without the blanks that printed text does not have."""
+    return [_BLANK.sub("", doc.text) for doc in docs]
 
 
 def raw_table(rows: Sequence[Row]) -> str:
@@ -133,12 +137,8 @@ def raw_table(rows: Sequence[Row]) -> str:
     for row in measurements(rows):
         cpu = sorted(row["cpu"])
         rates = [f"{row['items'] / seconds:,.0f}" for seconds in (median(cpu), cpu[-1], cpu[0])]
-        shown = [
-            rates[0],
-            f"{rates[1]} to {rates[2]}",
-            f"{number(1e6 * median(cpu) / row['n'])} us",
-        ]
-        lines.append([row["tool"], row["what"], *shown])
+        time = f"{number(1e6 * median(cpu) / row['n'])} us"
+        lines.append([row["tool"], row["what"], rates[0], " to ".join(rates[1:]), time])
     return table(["", "", "words per CPU second", "lowest to highest", "CPU time of a text"], lines)
 
 
