@@ -127,7 +127,7 @@ def test_demo_runs_from_end_to_end(tmp_path):
     run += ["--vars.train_words", "1000"]
     shown = subprocess.run(run, check=True, capture_output=True, text=True).stdout
     assert srsly.read_json(project / "metrics" / "tickets.json")["ents_f"] > 0.9
-    assert re.search("Nova: B-PRODUCT.*word_acc.*Nova: B-PRODUCT", shown, flags=re.DOTALL)
+    assert re.search("Hamburg: B-CITY.*word_acc.*Hamburg: B-CITY", shown, flags=re.DOTALL)
     assert srsly.read_json(project / "metrics" / "pronunciations.json")["phoneme_acc"] > 0.5
     again = subprocess.run(run, check=True, capture_output=True, text=True)
     assert again.stdout.count("nothing changed") == 4
