@@ -8,7 +8,8 @@ from pictures.__main__ import PICTURES
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
-PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+# The site shows the logo.
+PAGES = [ROOT / "README.md", ROOT / "mkdocs.yml", *(ROOT / "docs").glob("*.md")]
 
 
 def test_pages_show_pictures_that_exist_and_fit_both_schemes():
