@@ -62,7 +62,7 @@ INTERFACES = {
 # The pages of modules have the same objects, and are what links to objects lead to.
 OPTIONS = """    options:
       {show_root_heading: true, show_root_full_path: false, skip_local_inventory: true,
-      filters: ["!^_", "!^(PLUMBING)$"]}
+      show_bases: false, filters: ["!^_", "!^(PLUMBING)$"]}
 """
 # Modules are for contributors: the search leads to the guide and the reference.
 MODULE = """---

@@ -53,7 +53,7 @@ def _problem(n_labels: int) -> tuple[EncodedCorpus, Observations]:
 def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 1e-8) -> None:
     """Check the gradient of a loss by finite differences, and that evaluation is deterministic.
 
-    l(theta + d) - l(theta - d) = 2 <grad l(theta), d> is checked for five random directions d.
+    `l(theta + d) - l(theta - d) = 2 grad l(theta)' d` is checked for five random directions d.
     If the loss has `curvature`, it must return numbers >= 0.
 
     Parameters
@@ -62,8 +62,10 @@ def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 
         A function of K weights, see `solvers.base.Loss`.
     theta : array [K] float64
         The point.
-    rtol, atol : float, default 1e-6 and 1e-8
-        Relative and absolute tolerance.
+    rtol : float, default 1e-6
+        Relative tolerance.
+    atol : float, default 1e-8
+        Absolute tolerance.
 
     Raises
     ------
