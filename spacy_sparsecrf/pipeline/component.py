@@ -66,7 +66,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     Training minimises the sum over sequences of -log p(y | x), plus
     l1 |w|_1 + (l2 / 2) |w|_2^2. `nlp.add_pipe` and `nlp.get_pipe` return the component.
     It also has the methods of `Probabilities`, and of spaCy's TrainablePipe. Notebooks show it as
-    a card with its labels, weights and settings.
+    a card with its labels, weights and settings. spaCy does not declare which component
+    `nlp.get_pipe` returns: for completion in an editor, write
+    `pipe = cast(SparseCRFPipe, nlp.get_pipe("ner"))`.
 
     Parameters
     ----------
