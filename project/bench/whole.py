@@ -100,12 +100,14 @@ class Bench:
             known |= {} if self._job.starts else {SPACY: self._spacy}
         return {n: run for n, run in known.items() if n.startswith(self._options.tools or "")}
 
-    def ours(self, python: str = "python", threads: str = "1", module: str = "spacy") -> Training:
-        """Train by the shipped config; module: that has the command `train`."""
+    def ours(
+        self, python: str = "python", threads: str = "1", module: str = "spacy", **settings: str
+    ) -> Training:
+        """Train by the shipped config; module: that has the command `train`; settings: others."""
         words = [self._job.config, "--lang", self._job.lang, "--output", self._config, "--force"]
         Child([python, "-m", "spacy_sparsecrf", "config", *words]).wait()
         name = load_config(self._config)["nlp"]["pipeline"][-1]
-        own = {f"components.{name}.n_threads": threads}
+        own = {f"components.{name}.n_threads": threads, **settings}
         cost, figures = self._train([python, "-m", *module.split()], "gold_tokens", own)
         files = sorted(path for path in (self._model / name).rglob("*") if path.is_file())
         contents = b"".join(path.read_bytes() for path in files if path.name != "cfg")

@@ -46,8 +46,7 @@ def comparison(path: Path) -> None:
 
 def _bars(axes: Any, names: list[str], values: list[float], title: str, form: str) -> None:
     """Draw horizontal bars from zero, with the numbers at their ends."""
-    colours = [OURS, CRFSUITE, SPACY]
-    bars = axes.barh(names, values, color=colours, height=0.7)
+    bars = axes.barh(names, values, color=[OURS, CRFSUITE, SPACY], height=0.7)
     axes.bar_label(bars, [form.format(value) for value in values], padding=4, color=INK)
     axes.set(title=title, xlim=(0, max(values) * 1.15), xticks=[])
     axes.invert_yaxis()

@@ -6,18 +6,7 @@ from pathlib import Path
 import spacy
 
 from .charts import figures
-from .style import (
-    CRFSUITE,
-    FAINT,
-    INK,
-    OTHER,
-    OURS,
-    PAPER,
-    WIDTH,
-    element,
-    save_diagram,
-    text,
-)
+from .style import CRFSUITE, FAINT, INK, OTHER, OURS, PAPER, WIDTH, element, save_diagram, text
 
 # The sentence of docs/templates.md and its labels; the token whose features are shown.
 _TEXT, _LABELS, _CURRENT = "2 cups of rice", ("QTY", "UNIT", "OTHER", "NAME"), 1
@@ -44,25 +33,21 @@ def templates(path: Path) -> None:
         y = top + i * _ROW + 22
         parts.append(text(0, y, name))
         for j, value in enumerate(values):
-            bold = {"font_weight": "bold"} if j == _CURRENT and name == "token" else {}
-            parts.append(text(_FIRST + (j + 0.5) * _COLUMN - 3, y, value, **_MIDDLE, **bold))
-    read = {"u:lower[-1]": OURS, "u:suffix(3)[0]|shape[0]": CRFSUITE, "b:": OTHER}
+            parts.append(text(_FIRST + (j + 0.5) * _COLUMN - 3, y, value, **_MIDDLE))
     parts.append(_box(left - _COLUMN + 3, top + 2 * _ROW + 3, _COLUMN - 12, _ROW - 6, OURS))
     parts.append(_box(left + 3, top + 3 * _ROW + 3, _COLUMN - 12, 2 * _ROW - 6, CRFSUITE))
     parts.append(_box(left - _COLUMN + 3, top + 5 * _ROW + 3, 2 * _COLUMN - 12, _ROW - 6, OTHER))
-    word, before = doc[_CURRENT], doc[_CURRENT - 1]
-    made = [
-        f"lower[-1]=\\{before.lower_}",
-        f"shape[0]={word.shape_}|suffix(3)[0]={affixes[_CURRENT]}",
-        f"{_LABELS[_CURRENT - 1]} before {_LABELS[_CURRENT]}",
-    ]
-    y = top + len(rows) * _ROW
-    for (template, colour), feature in zip(read.items(), made, strict=True):
-        y += 24
+    y, word, before = top + len(rows) * _ROW - 20, doc[_CURRENT], doc[_CURRENT - 1]
+    both = f"shape[0]={word.shape_}|suffix(3)[0]={affixes[_CURRENT]}"
+    for template, colour, feature in (
+        ("u:lower[-1]", OURS, f"lower[-1]=\\{before.lower_}"),
+        ("u:suffix(3)[0]|shape[0]", CRFSUITE, both),
+        ("b:", OTHER, f"{_LABELS[_CURRENT - 1]} before {_LABELS[_CURRENT]}"),
+    ):
+        y += 44
         parts += [_box(2, y - 11, 12, 12, colour), text(22, y, template, colour)]
-        y += 20
-        parts.append(text(22, y, feature))
-    save_diagram(parts, y + 10, path, "The attributes that three templates read at one token")
+        parts.append(text(22, y + 20, feature))
+    save_diagram(parts, y + 30, path, "The attributes that three templates read at one token")
 
 
 def lattice(path: Path) -> None:
@@ -87,8 +72,8 @@ def lattice(path: Path) -> None:
             (x, y), chosen = at(t, label), label == best[t]
             fill, stroke = (OURS, OURS) if chosen else (PAPER, FAINT)
             parts.append(element("circle", cx=x, cy=y, r=radius, fill=fill, stroke=stroke))
-            shown = text(x, y + 5, f"{p:.2f}"[1:], PAPER if chosen else INK, 13, **_MIDDLE)
-            parts.append(shown)
+            ink = PAPER if chosen else INK
+            parts.append(text(x, y + 5, f"{p:.2f}"[1:], ink, 13, **_MIDDLE))
     parts += [text(0, at(0, label)[1] + 5, label) for label in labels]
     height = top + (len(labels) - 1) * 56 + radius + 4
     save_diagram(parts, height, path, "Labels of a sentence, their probabilities, the best path")
@@ -106,13 +91,9 @@ def working_set(path: Path) -> None:
     parts = [text(0, top + i * row + 12, name, size=13) for i, name in enumerate(found["features"])]
     bottom = top + len(found["features"]) * row
     for frame, x in zip(found["frames"], range(left, WIDTH, n_labels * cell + 14), strict=True):
-        lines = (
-            f"step {frame['step']}",
-            f"{frame['inside']:,} in set",
-            f"{frame['active']:,} active",
-        )
-        for y, line in zip((18, bottom + 18, bottom + 36), lines, strict=True):
-            parts.append(text(x, y, line, size=13))
+        parts.append(text(x, 18, f"step {frame['step']}", size=13))
+        parts.append(text(x, bottom + 18, f"{frame['inside']:,} in set", size=13))
+        parts.append(text(x, bottom + 36, f"{frame['active']:,} active", size=13))
         for i, states in enumerate(frame["states"]):
             for y, state in enumerate(states):
                 look = list(looks.values())[state]
@@ -121,6 +102,29 @@ def working_set(path: Path) -> None:
         y = bottom + 66 + i * 22
         parts += [_box(2, y - 11, 8, 13, rx=0, **look), text(20, y, name)]
     save_diagram(parts, bottom + 120, path, "Weights in the working set at three steps")
+
+
+def stages(path: Path) -> None:
+    """Draw the first-stage labels of a word in a document, and how the second corrects one."""
+    found = figures("stages")
+    rows = found["rows"]
+    wrong = next(row for row in rows if row["first[0]"] != row["label"])
+    parts, y = [text(0, 16, "stage 1 labels each mention", font_weight="bold")], 0
+    for i, row in enumerate(rows):
+        y = 30 + i * 44
+        colour = CRFSUITE if row is wrong else OURS
+        parts += [_box(2, y, WIDTH - 4, 34, colour), text(12, y + 22, row["text"])]
+        parts.append(text(WIDTH - 12, y + 22, row["first[0]"], colour, text_anchor="end"))
+    y += 70
+    parts += [text(0, y, "stage 2 reads these labels as features", font_weight="bold")]
+    for name, what in ("first[0]", "of the mention"), ("doc_majority[0]", "of the others"):
+        y += 26
+        parts.append(text(12, y, f"{name}={wrong[name]}"))
+        parts.append(text(WIDTH - 12, y, what, text_anchor="end"))
+    y += 20
+    parts += [_box(2, y, WIDTH - 4, 34, OURS), text(12, y + 22, wrong["text"])]
+    parts.append(text(WIDTH - 12, y + 22, wrong["label"], OURS, text_anchor="end"))
+    save_diagram(parts, y + 38, path, "Two stages: the second corrects a label of the first")
 
 
 def _box(
@@ -137,4 +141,5 @@ def _line(start: tuple[float, float], end: tuple[float, float], stroke: str, wid
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, stroke_width=width)
 
 
-DIAGRAMS = {"templates": templates, "lattice": lattice, "working-set": working_set}
+_FUNCTIONS = templates, lattice, working_set, stages
+DIAGRAMS = {each.__name__.replace("_", "-"): each for each in _FUNCTIONS}

@@ -4,7 +4,8 @@ FOLDER has corpus/NAME-{train,dev,test}.spacy of conll2002-es and jnlpba, by the
 names. Figures are added to figures.json, next to this module, one part for each NAME.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -16,8 +17,7 @@ import spacy
 import srsly
 import typer
 from bench.record import Options
-from bench.whole import JOBS, SPACY, Bench
-from measure.processes import Child
+from bench.whole import JOBS, SPACY, Bench, Job
 from measure.results import describe
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
@@ -26,12 +26,9 @@ from wasabi import msg
 from spacy_sparsecrf.analysis.calibration import calibrate, reliability
 
 FIGURES = Path(__file__).parent / "figures.json"
-_DATA, _ES = "CoNLL-2002 es", "conll2002-es"
 # Training sentences; BENCHMARKS.md has 3,000 and all.
-_SIZES = 100, 300, 1000
-_PACKAGES = "spacy", "python-crfsuite"
+_SIZES, _PACKAGES = (100, 300, 1000), ("spacy", "python-crfsuite")
 _PENALTIES = 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0
-_PATH_SENTENCES = 3000
 # The example of README.md, and a sentence for the lattice.
 _TEXTS = {
     "Anna Schmidt flew to Berlin on Monday.": [(0, 12, "PERSON"), (21, 27, "CITY")],
@@ -47,9 +44,9 @@ _FEATURES = (
     *("suffix(1)[0]=d", "suffix(2)[0]=se", "suffix(3)[-1]=the", "lower[3]=please"),
     *("lower[0]=please", "lower[0]=call"),
 )
+_WORD, _STACKED = "Transredes", ("first[0]", "doc_majority[0]")
 _THRESHOLDS = [round(0.05 * i, 2) for i in range(20)]
 _OUTSIDE = [0.25 * i for i in range(-8, 9)]
-_JNLPBA_SENTENCES = 5000
 
 
 def add(name: str, figures: dict[str, Any]) -> None:
@@ -64,11 +61,9 @@ def learning(options: Options) -> None:
     """Measure test F1 after training on a few sentences, by tool."""
     found: dict[str, dict[str, float]] = {}
     with TemporaryDirectory() as scratch:
-        runs = [
-            (tool, n, run)
-            for n in _SIZES
-            for tool, run in Bench(options, scratch, replace(JOBS[_DATA], limit=n)).sides().items()
-        ]
+        jobs = ((n, replace(JOBS["CoNLL-2002 es"], limit=n)) for n in _SIZES)
+        sides = {n: Bench(options, scratch, job).sides() for n, job in jobs}
+        runs = [(tool, n, run) for n in _SIZES for tool, run in sides[n].items()]
         # spaCy's take minutes, and come last.
         for tool, n, run in sorted(runs, key=lambda each: each[0] == SPACY):
             cost, figures = run()
@@ -79,25 +74,20 @@ def learning(options: Options) -> None:
 
 def path(options: Options) -> None:
     """Measure development F1 and model size by `l1`, on the first 3,000 sentences."""
-    found: dict[str, list[float]] = {"l1": [], "dev_f1": [], "mb": []}
+    found: dict[str, list[float]] = {"l1": list(_PENALTIES), "dev_f1": [], "mb": []}
     with TemporaryDirectory() as scratch:
         for l1 in _PENALTIES:
-            own = {"components.ner.l1": l1, "corpora.train.limit": _PATH_SENTENCES}
-            model = train(options, Path(scratch), own)
-            size = sum(each.stat().st_size for each in model.rglob("*") if each.is_file())
-            f1 = 100.0 * srsly.read_json(model / "meta.json")["performance"]["ents_f"]
-            for key, value in zip(found, (l1, round(f1, 2), round(size / 1e6, 2)), strict=True):
-                found[key].append(value)
-            msg.text(f"l1 = {l1}: {f1:.2f}, {size / 1e6:.2f} MB")
+            bench = Bench(options, scratch, JOBS["CoNLL-2002 es, 3,000 sentences"])
+            _, figures = bench.ours(**{"components.ner.l1": str(l1)})
+            found["dev_f1"].append(round(figures["dev"], 2))
+            found["mb"].append(round(figures["model_mb"], 2))
     add("path", found)
 
 
 def calibration(options: Options) -> None:
     """Measure test probabilities before and after calibration on the development part."""
     bins: dict[str, Any] = {}
-    with TemporaryDirectory() as scratch:
-        model = train(options, Path(scratch), {})
-        dev, test = (_golds(options, _ES, part) for part in ("dev", "test"))
+    with _trained(options, JOBS["CoNLL-2002 es"]) as (model, dev, test):
         nlp = spacy.load(model)
         examples = [Example(_copy(nlp, gold), gold) for gold in dev]
         temperature = round(calibrate(nlp.get_pipe("ner"), examples).temperature, 3)
@@ -110,15 +100,27 @@ def calibration(options: Options) -> None:
 
 def rates(options: Options) -> None:
     """Measure precision and recall by threshold, and by outside weight, on JNLPBA."""
-    with TemporaryDirectory() as scratch:
-        own = {"corpora.train.limit": _JNLPBA_SENTENCES}
-        model = train(options, Path(scratch), own, "jnlpba")
-        golds = _golds(options, "jnlpba", "test")
-        p, right, n_gold = _judge(model, golds)
+    with _trained(options, replace(JOBS["JNLPBA"], limit=5000)) as (model, _, test):
+        p, right, n_gold = _judge(model, test)
         thresholds = [[t, *_rates(right[p >= t], n_gold)] for t in _THRESHOLDS]
-        weights = [[w, *_rates(*_judge(model, golds, outside_weight=w)[1:])] for w in _OUTSIDE]
-    about = {"sentences": _JNLPBA_SENTENCES}
-    add("rates", {**about, "threshold": thresholds, "outside_weight": weights})
+        weights = [[w, *_rates(*_judge(model, test, outside_weight=w)[1:])] for w in _OUTSIDE]
+    add("rates", {"sentences": 5000, "threshold": thresholds, "outside_weight": weights})
+
+
+def stages(options: Options) -> None:
+    """Record both stages' labels of a word in a document, by the config `ner_documents`."""
+    rows = []
+    with _trained(options, JOBS["CoNLL-2002 es, documents"]) as (model, dev, _):
+        nlp = spacy.load(model)
+        gold = next(each for each in dev if _WORD in {t.text for t in each})
+        for i, token in enumerate(nlp.get_pipe("ner").explain_doc(_copy(nlp, gold)).tokens):
+            if token.text == _WORD:
+                part = gold[max(i - 2, 0) : i + 3]
+                alone = (c.feature for c in token.contributions if "|" not in c.feature)
+                pairs = (feature.partition("=") for feature in alone)
+                read = {name: value for name, _, value in pairs if name in _STACKED}
+                rows.append({"text": part.text, **read, "label": token.label})
+    add("stages", {"word": _WORD, "rows": rows})
 
 
 def _small(texts: dict[str, list[tuple[int, int, str]]]) -> tuple[spacy.Language, list[Example]]:
@@ -168,34 +170,26 @@ def working_set(options: Options) -> None:
         ]
         inside, active = map(len, steps[at])
         frames.append({"step": at + 1, "inside": inside, "active": active, "states": states})
-    n = run.loss.n_potential
-    about = {"features": _FEATURES, "labels": list(pipe.label_data), "potential": n}
+    about = {"features": _FEATURES, "labels": pipe.label_data, "potential": run.loss.n_potential}
     add("working_set", {**about, "frames": frames})
 
 
-def train(options: Options, scratch: Path, own: dict[str, float], data: str = _ES) -> Path:
-    """Train by the config `ner` on gold tokens, and return the directory of the best model."""
-    config, output = scratch / "ner.cfg", scratch / "model"
-    words = ["ner", "--lang", "es" if data == _ES else "en", "--output", str(config), "--force"]
-    Child(["python", "-m", "spacy_sparsecrf", "config", *words]).wait()
-    given: dict[str, object] = dict(own)
-    for part in ("train", "dev"):
-        corpus = options.folder.resolve() / "corpus" / f"{data}-{part}.spacy"
-        given |= {f"paths.{part}": corpus, f"corpora.{part}.gold_tokens": "true"}
-    settings = [word for key, value in given.items() for word in (f"--{key}", str(value))]
-    Child(["python", "-m", "spacy", "train", str(config), "-o", str(output), *settings]).wait()
-    return output / "model-best"
-
-
-def _golds(options: Options, data: str, part: str) -> list[Doc]:
-    """Return the Docs of a part, with gold entities."""
-    file = options.folder / "corpus" / f"{data}-{part}.spacy"
-    return list(DocBin().from_disk(file).get_docs(spacy.blank("xx").vocab))
+@contextmanager
+def _trained(options: Options, job: Job) -> Iterator[tuple[Path, list[Doc], list[Doc]]]:
+    """Train, and yield the model's directory with the gold Docs of both other parts."""
+    stem, vocab = options.folder / "corpus" / job.corpus, spacy.blank("xx").vocab
+    files = (f"{stem}-{part}{job.kind}.spacy" for part in ("dev", "test"))
+    dev, test = (list(DocBin().from_disk(file).get_docs(vocab)) for file in files)
+    with TemporaryDirectory() as scratch:
+        Bench(options, scratch, job).ours()
+        yield Path(scratch, "trained", "model-best"), dev, test
 
 
 def _copy(nlp: spacy.Language, gold: Doc) -> Doc:
-    """Return the tokens of a Doc without annotation."""
-    return Doc(nlp.vocab, [t.text for t in gold], [bool(t.whitespace_) for t in gold])
+    """Return the tokens and sentences of a Doc without other annotation."""
+    spaces = [bool(token.whitespace_) for token in gold]
+    starts = [bool(token.is_sent_start) for token in gold]
+    return Doc(nlp.vocab, [token.text for token in gold], spaces, sent_starts=starts)
 
 
 def _judge(
@@ -219,10 +213,8 @@ def _rates(right: np.ndarray, n_gold: int) -> tuple[float, float]:
     return round(100.0 * right.mean(), 2), round(100.0 * right.sum() / n_gold, 2)
 
 
-PARTS: dict[str, Callable[[Options], None]] = {
-    each.__name__: each for each in (learning, path, calibration, rates, lattice, working_set)
-}
-_WITHOUT_CORPUS = "lattice", "working_set"
+_FUNCTIONS = learning, path, calibration, rates, stages, lattice, working_set
+PARTS: dict[str, Callable[[Options], None]] = {each.__name__: each for each in _FUNCTIONS}
 
 
 def main(
@@ -230,9 +222,8 @@ def main(
     folder: Annotated[Path, typer.Option(help="With corpus/")] = Path(),
 ) -> None:
     """Measure the figures of a chart."""
-    needs = name not in _WITHOUT_CORPUS
-    if needs and not (folder / "corpus" / "conll2002-es-train.spacy").exists():
-        msg.warn(f"Skipped {name}: {folder}/corpus has no conll2002-es-train.spacy")
+    if name not in ("lattice", "working_set") and not any((folder / "corpus").glob("*.spacy")):
+        msg.warn(f"Skipped {name}: no .spacy files in {folder / 'corpus'}")
         return
     PARTS[name](Options(folder))
 

@@ -19,20 +19,20 @@ COLOURS = {
     "other": ("#8b3fa0", "#d49be6"),
     "paper": ("#fefefe", "#1e2129"),
 }
+# Tools keep their colours in all pictures; OTHER is for a second line of ours.
 INK, FAINT, OURS, CRFSUITE, SPACY, OTHER, PAPER = (light for light, _ in COLOURS.values())
-"""The tools keep their colours in all pictures; OTHER is for a second line of ours."""
 # Units of a picture's width, and pixels that a page shows them in. Letters have 14 units.
 WIDTH, SHOWN, SIZE = 400, 480, 14
 FONT = "system-ui, sans-serif"
+_SPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 _HEAD = re.compile(r"^.*?(?=<svg)", flags=re.DOTALL)
 _ROOT = re.compile(r"<svg\b[^>]*viewBox=\"0 0 ([\d.]+) ([\d.]+)\"[^>]*>")
 
 
 def style() -> str:
     """Return the style block: a variable for each colour in both schemes."""
-    light, dark = (
-        "".join(f"--{name}:{both[i]};" for name, both in COLOURS.items()) for i in (0, 1)
-    )
+    parts = [[f"--{name}:{both[i]};" for name, both in COLOURS.items()] for i in (0, 1)]
+    light, dark = map("".join, parts)
     return f"<style>svg{{{light}}}@media (prefers-color-scheme:dark){{svg{{{dark}}}}}</style>"
 
 
@@ -83,9 +83,8 @@ def save_svg(svg: str, path: Path, title: str) -> None:
     """Write a picture whose colours are those of the light scheme."""
     for name, (light, _) in COLOURS.items():
         svg = svg.replace(light, f"var(--{name})")
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \\1 \\2" width="{SHOWN}" '
-    head += f'role="img"><title>{escape(title)}</title>\n{style()}'
-    head = head.replace("<svg ", '<svg xmlns:xlink="http://www.w3.org/1999/xlink" ')
+    head = f'<svg {_SPACES} viewBox="0 0 \\1 \\2" width="{SHOWN}" role="img">'
+    head += f"<title>{escape(title)}</title>\n{style()}"
     lines = (line.strip() for line in _ROOT.sub(head, svg, count=1).splitlines())
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(filter(None, lines)) + "\n", encoding="utf-8")
