@@ -36,6 +36,7 @@ INTERFACES = {
             "analysis.explanation": "Confidences DocExplanation TokenExplanation Contribution"
             " ModelExplanation LabelExplanation FeatureWeight LabelledSpan",
             "analysis.error_analysis": "find_mistakes Report Mistake Confusion",
+            "targets.matching": "Score Rates",
             "analysis.calibration": "calibrate Calibration Threshold Reliability Bin",
             "pages.rendering": "render",
         },
@@ -52,7 +53,7 @@ INTERFACES = {
     "parts": (
         "Base classes of solvers and targets",
         {
-            "solvers.base": "BatchSolver",
+            "solvers.base": "BatchSolver StepReport",
             "targets.base": "Target",
             "corpus.encoded": "Observations",
             "testing": "check_solver check_loss check_features check_target",
@@ -79,7 +80,7 @@ INTRODUCTION = (
 # Members that spaCy or the package call, not users.
 PLUMBING = (
     "finish_update|use_params|training_run|end_training|set_output|set_annotations|is_resizable"
-    "|setup|named|key|pipe|page|predictor|parts|of"
+    "|setup|named|key|pipe|page|predictor|parts|of|groups|has_thresholds"
 )
 ARGUMENT = re.compile(r"(?<=<p>)((?:\w+, )*[a-z]\w*): |\n((?:\w+, )*[a-z]\w*): ")
 CODE = re.compile(r"(^```.*?^```$|^    [^\n]*$|`[^`]*`)", flags=re.M | re.S)

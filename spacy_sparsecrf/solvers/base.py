@@ -74,13 +74,31 @@ def requirements(*names: Need) -> frozenset[Need]:
 class StepReport:
     """The result of one step.
 
-    objective: loss plus penalty. optimality: largest distance of a coordinate of -gradient to
-    the penalty's subdifferential; 0 at a minimiser. n_active: non-zero weights. passes:
-    evaluations of a sequence divided by the number of sequences, in this step (Schmidt 2015).
-    converged: whether the weights are at the minimum, by the rule of the solver. gap: bound on the
-    objective minus its minimum (see `ElasticNet.gap`); infinite where none is known. end: of a run,
-    how it has ended: CONVERGED, IDLE if it no longer improves, NO_STEPS if a schedule ends it, "" =
-    it has not ended.
+    Attributes
+    ----------
+    objective : float
+        Loss plus penalty.
+    optimality : float
+        Largest distance of a coordinate of -gradient to the penalty's subdifferential; 0 at a
+        minimiser.
+    n_active : int
+        Number of non-zero weights.
+    passes : float
+        Evaluations of a sequence divided by the number of sequences, in this step (Schmidt
+        2015).
+    converged : bool
+        Whether the weights are at the minimum, by the rule of the solver.
+    gap : float
+        Bound on the objective minus its minimum (see `ElasticNet.gap`); infinite where none is
+        known.
+    end : str
+        How the run has ended: CONVERGED, IDLE if it no longer improves, NO_STEPS if a schedule
+        ends it; "" if it has not ended.
+
+    Examples
+    --------
+    >>> StepReport(50.0, 1e-4, 120, 10.0, converged=True, gap=0.1, end=CONVERGED).outcome
+    'converged, at most 0.2 % above the minimum'
     """
 
     objective: float

@@ -26,7 +26,18 @@ NONE = ""  # label of a missing span
 
 @dataclass(frozen=True)
 class Rates:
-    """Precision, recall and their harmonic mean, from 0 to 1."""
+    """Precision, recall and their harmonic mean.
+
+    Attributes
+    ----------
+    precision, recall : float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> round(Rates(precision=0.5, recall=1.0).f, 3)
+    0.667
+    """
 
     precision: float
     recall: float
@@ -42,7 +53,21 @@ class Rates:
 class Score:
     """Scores of a label.
 
-    label: "" for all labels; n_gold, n_predicted: number of spans; rates: by type of match.
+    Attributes
+    ----------
+    label : str
+        The label, "" for all labels.
+    n_gold, n_predicted : int
+        Number of gold and of predicted spans.
+    rates : dict of str to Rates
+        Precision, recall and F by type of match: "strict", "boundaries", "partial" and "type".
+
+    Examples
+    --------
+    >>> from spacy_sparsecrf.analysis.error_analysis import find_mistakes
+    >>> score = find_mistakes(pipe, examples).scores[0]
+    >>> score.n_gold, score.rates["strict"].f
+    (6, 1.0)
     """
 
     label: str
