@@ -82,11 +82,6 @@ def for_thresholds() -> Names:
     return given
 
 
-def for_active_learning() -> Names:
-    Path("unlabelled.txt").write_text("They wrote\n\nAda met Grace\nThey wrote\n", "utf-8")
-    return for_thresholds()
-
-
 def for_cluster() -> Names:
     given = for_decoding()
     for name in ("docs", "annotated"):
@@ -123,7 +118,7 @@ def for_columns() -> Names:
 
 GIVEN: dict[str, Callable[[], Names]] = {"commands.md": for_commands, "decoding.md": for_thresholds}
 GIVEN |= {"errors.md": for_decoding, "migration.md": for_migration, "patterns.md": for_templates}
-GIVEN |= {"active-learning.md": for_active_learning, "columns.md": for_columns}
+GIVEN |= {"columns.md": for_columns}
 GIVEN |= {"cluster.md": for_cluster, "deploy.md": lambda: {"__name__": "__main__"}}
 GIVEN |= {"templates.md": for_templates}
 
