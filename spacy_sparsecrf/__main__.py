@@ -1,5 +1,9 @@
 """`python -m spacy_sparsecrf COMMAND`."""
 
+import inspect
+import os
+import re
+
 import typer
 
 from .analysis.commands.calibrate import calibrate
@@ -9,6 +13,7 @@ from .analysis.commands.tune import tune
 from .analysis.commands.weights import dump, patch
 from .cli.config import config, example
 from .cli.debug import debug
+from .cli.printing import without_escapes
 from .cli.train import train
 from .cli.warmup import warmup
 from .interop.commands.convert import convert
@@ -21,20 +26,29 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (calibrate, config, convert, example, explain, errors, dump, label, patch, warmup):
-    app.command()(command)
-app.command("import")(import_model)
-app.command("export")(export_model)
+GROUPS = {
+    "Prepare": (example, convert, config, debug),
+    "Train": (train, tune),
+    "Understand": (explain, errors, calibrate, dump, patch),
+    "Deploy": (warmup, label, import_model, export_model),
+}
 # Other options are settings of the config.
 with_settings = {"allow_extra_args": True, "ignore_unknown_options": True}
-app.command(context_settings=with_settings)(debug)
-app.command(context_settings=with_settings)(train)
-app.command(context_settings=with_settings)(tune)
+for panel, commands in GROUPS.items():
+    for command in commands:
+        # Typer keeps line breaks inside of paragraphs.
+        text = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(command) or "")
+        name = command.__name__.removesuffix("_model")
+        options = with_settings if command in (debug, train, tune) else {}
+        app.command(name, help=text, rich_help_panel=panel, context_settings=options)(command)
+if os.environ.get("NO_COLOR"):
+    os.environ["TERM"] = "dumb"  # Rich writes no escape codes there, not even for bold text
 
 
 @app.callback()
-def main() -> None:
-    """Sparse CRFs for spaCy."""
+def main(ctx: typer.Context) -> None:
+    """Prepare data, train, understand and deploy sparse CRFs for spaCy."""
+    without_escapes(ctx)
 
 
 if __name__ == "__main__":

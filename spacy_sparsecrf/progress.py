@@ -5,6 +5,7 @@ false.
 """
 
 import logging
+import os
 import shutil
 import sys
 import time
@@ -27,10 +28,9 @@ logger.setLevel(logging.INFO)
 
 _DELAY = 1.0  # seconds before a bar is shown
 _PAUSE = 15.0  # seconds between lines of the log
-_NOTICE = (
-    "spacy-sparsecrf compiles its kernels for this machine, once after installation. "
-    "`python -m spacy_sparsecrf warmup` does it ahead."
-)
+_NOTICE = "Compiling about {n} kernels, once: up to {seconds} s"  # `warmup` does it ahead
+# About how many kernels a default component needs to predict, and to train as well.
+N_OF_PREDICTION, N_OF_TRAINING = 7, 40
 _warn_once = cache(warn)  # of each message
 # Whether progress reporting is off.
 _state = {"is_quiet": False}
@@ -53,10 +53,10 @@ class _Lines:
 
     def write(self, text: str) -> None:
         """Log a text that is not blank."""
-        now = time.monotonic()
-        if now - self._last >= _PAUSE and text.strip():
+        now, text = time.monotonic(), text.removeprefix("\x1b[A").strip()  # of a bar in another
+        if now - self._last >= _PAUSE and text:
             self._last = now
-            logger.info("%s", text.strip())
+            logger.info("%s", text)
 
 
 _lines = _Lines()
@@ -66,7 +66,8 @@ class Task(tqdm):  # type: ignore[misc]
     """A long task: a context, and an iterable that counts items. Call `update` to count others.
 
     text: its name; unit: name of the counted units, plural; total: number of units, None if
-    unknown; items: to count; initial: number of units before. A text that is set by
+    unknown; items: to count; initial: number of units before; in_log: whether to log lines where
+    there is no terminal. A text that is set by
     `set_postfix_str` is shown after the counts, from the next count on.
     """
 
@@ -80,12 +81,14 @@ class Task(tqdm):  # type: ignore[misc]
         total: int | None = None,
         items: Iterable[Any] | None = None,
         initial: int = 0,
+        in_log: bool = True,
     ) -> None:
-        self._redirected, is_shown = ExitStack(), _is_shown()
+        has_bar = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        self._redirected, is_shown = ExitStack(), _is_shown() and (has_bar or in_log)
         counted = f": {{n:,}}{'' if total is None else f' of {total:,}'} {unit}" if unit else ""
         line = f"{{desc}}{counted}{{postfix}} ({{elapsed_s:.0f}} s)"
         place: dict[str, Any] = {"file": _lines, "bar_format": line}
-        if is_shown and sys.stderr.isatty():
+        if is_shown and has_bar:
             # tqdm draws nothing if the terminal's size is unknown.
             width, height = shutil.get_terminal_size()
             place = {"ncols": width, "nrows": height, "delay": _DELAY, "unit": f" {unit}"}
@@ -115,7 +118,8 @@ def report(text: str) -> None:
 def watch_compilation() -> Any:
     """Report the compilation of kernels, and warn if they cannot be cached. Imports numba.
 
-    RETURNS: the listener. Its `with_notice` is whether to log `_NOTICE` before the first kernel.
+    RETURNS: the listener. Its `with_notice` is whether to log `_NOTICE` before the first kernel;
+        n_expected: number of kernels in that notice; n_compiled: number so far.
     """
     from numba.core import event
 
@@ -126,8 +130,8 @@ def watch_compilation() -> Any:
 
         def __init__(self) -> None:
             self.with_notice = True
-            self._n_compiled = 0
-            self._names: list[str] = []
+            self.n_expected, self.n_compiled = N_OF_PREDICTION, 0
+            self._n_open = 0
 
         def on_start(self, event: Any) -> None:
             kernel = event.data["dispatcher"]
@@ -138,18 +142,20 @@ def watch_compilation() -> Any:
                 self.with_notice = False
                 # A directory with kernels: the notice was logged before.
                 if not any(Path(kernel.stats.cache_path).glob("*.nbc")):
-                    _spacy.warning(_NOTICE)
-            if not self._names:
-                self._task = Task("Compiling", "kernels", initial=self._n_compiled)
-            self._names.append(kernel.__name__)
-            self._task.set_postfix_str(kernel.__name__, refresh=False)
+                    n = self.n_expected
+                    report(_NOTICE.format(n=n, seconds=round(1.5 * n)))
+            if _spacy.isEnabledFor(logging.DEBUG):
+                report(f"Compiling {kernel.__name__}")
+            if not self._n_open:
+                self._task = Task("Compiling", "kernels", initial=self.n_compiled, in_log=False)
+            self._n_open += 1
 
         def on_end(self, event: Any) -> None:
             if hasattr(event.data["dispatcher"], "cache"):
-                self._names.pop()
+                self._n_open -= 1
                 self._task.update()
-                self._n_compiled += 1
-                if not self._names:
+                self.n_compiled += 1
+                if not self._n_open:
                     self._task.close()
 
     listener = Listener()

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated
 
 import srsly
@@ -10,7 +11,7 @@ import typer
 
 from ..errors import DOCUMENTATION, Errors, SparseCRFError, nearest
 from .common import Force, check_free, reported, with_folder
-from .printing import msg
+from .printing import LINE, msg
 from .solver_configs import VARIANTS, with_solver
 
 _INSIDE = Path(__file__).parents[1] / "configs"
@@ -41,7 +42,8 @@ def config(
             if output or solver or lang or types or no_tags or force:
                 raise typer.BadParameter("name a config, such as ner, before its options")
             for each, text in shipped_configs().items():
-                typer.echo(f"{each:<27}{text.splitlines()[0].lstrip('# ')}")
+                line = f"{each:<27}{text.splitlines()[0].lstrip('# ')}"
+                typer.echo(fill(line, LINE, subsequent_indent=" " * 27))
             return
         text = make_config(name, solver, lang)
         if (types or no_tags) and name != "spans":

@@ -4,12 +4,16 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
+import wasabi
 from spacy.language import Language
+from typer import Context, echo
 from wasabi.printer import Printer
+from wasabi.util import color
 
 from .. import __version__
 from ..errors import printable
@@ -17,7 +21,7 @@ from ..pages.rendering import N_SHOWN, Page, render
 from ..pipeline.tokenization import MOST_CUT, TokenCuts
 from .common import with_folder
 
-WIDTH = 60  # maximum width of a column
+LINE = 80  # maximum width
 
 
 class _Printer(Printer):
@@ -27,10 +31,22 @@ class _Printer(Printer):
         return super().text(printable(title), printable(text), **options)
 
     def divider(self, text: Any = "", **options: Any) -> None:  # type: ignore[override]
-        super().divider(printable(text), **options)
+        title, line = printable(text), "=" * max(0, (LINE - len(printable(text))) // 2 - 2)
+        title = f"{line} {title} {line}"
+        echo(f"\n{color(title, bold=True)}")
 
 
 msg = _Printer()
+
+
+def without_escapes(ctx: Context) -> None:
+    """Write no escape codes, also of spaCy, to a file or pipe, or if NO_COLOR is set."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+    elif sys.stdout.isatty():
+        return
+    os.environ["ANSI_COLORS_DISABLED"] = "1"  # for printers that spaCy creates
+    msg.show_color = wasabi.msg.show_color = False
 
 
 def say_cuts(cuts: TokenCuts, lang: str | None) -> None:
@@ -47,31 +63,53 @@ def say_cuts(cuts: TokenCuts, lang: str | None) -> None:
     )
 
 
-def made_of(nlp: Language, model: str, data: Path | None = None) -> dict[str, str]:
-    """Return the footer of a page: pipeline, data, version, date and command.
+def write_page(
+    path: Path,
+    shown: Page,
+    nlp: Language,
+    title: str,
+    model: str,
+    data: Path | None = None,
+    n: int = N_SHOWN,
+) -> None:
+    """Write an explanation or a report as a page of HTML; see `render`.
 
-    The date is that of SOURCE_DATE_EPOCH, if set.
+    title: name of the component; model: of the pipeline; data: that the page is about, if any. The
+    date is that of SOURCE_DATE_EPOCH, if set.
     """
     seconds = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
-    return {
+    made = {
         "pipeline": f"{model} ({nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']})",
         **({} if data is None else {"data": printable(data)}),
         "version": f"spacy-sparsecrf {__version__}",
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)),
         "command": printable(shlex.join(["python", "-m", "spacy_sparsecrf", *sys.argv[1:]])),
     }
-
-
-def write_page(
-    path: Path, shown: Page, title: str, made: Mapping[str, str], n: int = N_SHOWN
-) -> None:
-    """Write an explanation or a report as a page of HTML; see `render`."""
+    title += f" on {data.name}" if data else ""
     with_folder(path).write_text(render(shown, title, n, made), encoding="utf8")
     msg.good(f"Page is in {path}")
 
 
 def print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:
-    """Print rows, if there are any. aligns: "l" or "r", left or right, for each column."""
+    """Print rows, if there are any, in lines of `LINE` characters: the widest column is wrapped.
+
+    aligns: "l" or "r", left or right, for each column.
+    """
     rows = [[*map(printable, row)] for row in rows]
     if rows:
-        msg.table(rows, header=header, divider=True, aligns=tuple(aligns), max_col=WIDTH)
+        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        spacing = 3 if table_width(widths, 3) <= LINE else 2
+        i = widths.index(max(widths))
+        room, after = max(widths[i] + LINE - table_width(widths, spacing), 9), len(header) - i - 1
+        lines = []
+        for row in rows:
+            first, *others = wrap(row[i], room, break_on_hyphens=False) or [""]
+            lines.append([*row[:i], first, *row[i + 1 :]])
+            lines += [[*[""] * i, part, *[""] * after] for part in others]
+        options = {"aligns": tuple(aligns), "max_col": LINE, "spacing": spacing}
+        msg.table(lines, header=header, divider=True, **options)
+
+
+def table_width(widths: Sequence[int], spacing: int = 2) -> int:
+    """Return the width of a table."""
+    return sum(widths) + spacing * (len(widths) - 1)

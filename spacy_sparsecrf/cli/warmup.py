@@ -1,5 +1,6 @@
 """`warmup`: compile all kernels in advance, for container images and CI."""
 
+import logging
 import time
 import warnings
 from collections.abc import Iterator
@@ -9,8 +10,8 @@ import numpy as np
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.util import logger
 from typer import Option
-from wasabi import msg
 
 from ..errors import SparseCRFWarning
 from ..features.defaults import DEFAULT_TEMPLATES
@@ -18,6 +19,7 @@ from ..features.featurizer import Featurizer
 from ..progress import Task, watch_compilation
 from ..registry import crf_solvers
 from ..targets.entities import Entities
+from .printing import msg
 
 _OWLQN = "spacy_sparsecrf.OWLQN.v1"
 # Includes a bigram template, which needs additional kernels.
@@ -29,22 +31,26 @@ def warmup(
     prediction: Annotated[
         bool, Option("--prediction", help="Compile only the kernels of prediction")
     ] = False,
+    verbose: Annotated[bool, Option("--verbose", "-V", help="Name each kernel")] = False,
 ) -> None:
     """Compile the kernels of training (all solvers and models) and of prediction.
 
     Compiled kernels are cached in the user's cache directory (~/.cache/spacy-sparsecrf on Linux),
     or in the directory that the environment variable NUMBA_CACHE_DIR names.
     """
+    logger.setLevel(logging.DEBUG if verbose else logger.level)
     start = time.perf_counter()
     with Task("Warming up"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseCRFWarning)
-        watch_compilation().with_notice = False
+        compiled = watch_compilation()
+        compiled.with_notice = False
         if prediction:
             _predict()
         else:
             for config in all_kinds():
                 train_and_predict(config)
-    msg.good(f"Kernels are compiled ({time.perf_counter() - start:.1f} s)")
+    seconds = time.perf_counter() - start
+    msg.good(f"Kernels are compiled: {compiled.n_compiled} now, in {seconds:.1f} s")
 
 
 def all_kinds() -> Iterator[dict[str, Any]]:

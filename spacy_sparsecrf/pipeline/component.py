@@ -176,7 +176,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         setup, loop = self.setup, Loop.of(nlp, self)
         progress.be_quiet(loop.quiet)
-        progress.watch_compilation()
+        progress.watch_compilation().n_expected = progress.N_OF_TRAINING
         setup.check_training(shards)
         if loop.n_used:
             check_loop(setup, cast("Language", nlp))

@@ -45,15 +45,22 @@ def test_each_value_is_tried_with_the_best_of_the_others(tmp_path, hard):
     rows, config, text = tune(tmp_path, *FEW, "--templates", "config,@entities", *hard.arguments)
     # The config's settings, other templates, min_freq = 2 and another l2, along falling l1.
     assert [row[-5] for row in rows] == ["1", "0.3"] * 4
-    assert [row[0] for row in rows[:4]] == ["config"] * 2 + ["@entities"] * 2
-    assert [row[1] for row in rows[:6]] == ["1"] * 4 + ["2"] * 2
-    assert [float(row[2]) for row in rows] == [0.3] * 6 + [1.0] * 2
+    assert [row[0] for row in rows] == [f"{trial}/8" for trial in range(1, 9)]
+    used = [int(row[1]) for row in rows]
+    assert used == sorted(used) and "8 trials, at most 600 s" in text
+    # Each setting is printed once, above its path.
+    pattern = r"templates (\S+), min_freq (\d), l2 (\S+)\n(?:    trial.*\n)? +(\d)/8"
+    settings = re.findall(pattern, text)
+    assert [own[3] for own in settings] == ["1", "3", "5", "7"]
+    assert [own[0] for own in settings[:2]] == ["config", "@entities"]
+    assert [own[1] for own in settings[:3]] == ["1", "1", "2"]
+    assert [float(own[2]) for own in settings] == [0.3] * 3 + [1.0]
+    assert settings[1][1:3] == settings[0][1:3]
     ranks = [(float(row[-4]), -float(row[-2].replace(",", ""))) for row in rows]
-    for row in rows[2:4]:
-        assert row[1:3] == rows[0][1:3]
-    best = rows[max(range(8), key=lambda i: ranks[i])]
+    i_best = max(range(8), key=lambda i: ranks[i])
+    best = rows[i_best]
     block = config["components"]["sparse_crf"]
-    assert [block["l1"], block["l2"]] == [float(best[-5]), float(best[2])]
+    assert [block["l1"], block["l2"]] == [float(best[-5]), float(settings[i_best // 2][2])]
     assert f"the best score: {best[-4]}" in text
     weights = [int(row[-3].replace(",", "")) for row in rows]
     assert all(a < b for a, b in zip(weights[::2], weights[1::2], strict=True))

@@ -59,7 +59,7 @@ def test_as_a_module(tmp_path):
 
 
 def test_configs_come_with_the_package(tmp_path):
-    listed = run("config").stdout
+    listed = " ".join(run("config").stdout.split())
     for path in CONFIGS.glob("*.cfg"):
         text = path.read_text(encoding="utf8")
         assert f"{path.stem} " in listed and text.splitlines()[0][2:] in listed
@@ -97,7 +97,8 @@ def test_examples_come_with_the_package(tmp_path, monkeypatch):
 def test_a_config_for_a_solver_and_a_language():
     text = run("config", "tagger", "--solver", "sag").stdout
     assert 'solver]\n@crf_solvers = "spacy_sparsecrf.SAG.v1"\n' in text
-    assert f"{'tagger --solver SAG':<27}{text.splitlines()[0][2:]}" in run("config").stdout
+    listed = " ".join(run("config").stdout.split())
+    assert f"tagger --solver SAG {text.splitlines()[0][2:]}" in listed
     for name, solver in ("tagger", "LBFGS"), ("ner", "SAG"), ("tagger", "GIS"):
         assert "SC607" in run("config", name, "--solver", solver, code=1).output
     text = run("config", "tagger", "--lang", "es").stdout

@@ -1,12 +1,19 @@
 """Labels, words and file names cannot command a terminal; legitimate text is printed as it is."""
 
+import os
+import pty
 import re
+import subprocess
+import sys
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import spacy
 
+from spacy_sparsecrf.__main__ import GROUPS
+from spacy_sparsecrf.cli.printing import LINE, print_table
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning, printable, warn
 from spacy_sparsecrf.model.names import escape, read_name, unescape, write_name
 
@@ -90,3 +97,70 @@ def test_messages_are_escaped():
         warn(HOSTILE)
     assert not UNSAFE.search(str(caught[0].message))
     assert printable("\n".join(PLAIN)) == "\n".join(PLAIN)
+
+
+# A terminal's output, and that of pipes
+
+
+def run_in_terminal(*arguments: object, **environment: str) -> str:
+    """Run a command on a pseudo-terminal of 80 columns; return what it writes."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "spacy_sparsecrf", *map(str, arguments)]
+    own = {**os.environ, "COLUMNS": "80", "TERM": "xterm-256color", **environment}
+    own = {key: value for key, value in own.items() if key != "ANSI_COLORS_DISABLED"}
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, env=own)
+    os.close(theirs)
+    found = b""
+    try:
+        while read := os.read(ours, 4096):
+            found += read
+    except OSError:  # on Linux, the other side is closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0, found
+    return found.decode()
+
+
+COMMANDS = ("--help",), ("tune", "--help"), ("config",), ("explain", "MODEL", "-n", "1")
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_escape_codes_are_for_terminals_without_no_color(arguments, trained_dir):
+    arguments = [str(trained_dir) if each == "MODEL" else each for each in arguments]
+    shown = run_in_terminal(*arguments)
+    assert "\x1b[" in shown or arguments == ["config"]
+    assert "\x1b" not in run_in_terminal(*arguments, NO_COLOR="1")
+    command = [sys.executable, "-m", "spacy_sparsecrf", *arguments]
+    environment = {**os.environ, "COLUMNS": "80"}
+    piped = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "\x1b" not in piped.stdout + piped.stderr
+    assert max(map(len, piped.stdout.splitlines())) <= LINE
+
+
+def test_commands_are_grouped_and_their_help_flows(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = shown(run("--help"))
+    panels = re.findall(r"╭─ (\w+) ─", text)
+    assert panels == ["Options", *GROUPS]
+    own = re.findall(r"^│ (\w+) {2,}\S", text, re.MULTILINE)
+    names = [each.__name__.removesuffix("_model") for group in GROUPS.values() for each in group]
+    assert own == names
+    # Each line of a paragraph but the last has no room for the next word.
+    for name in names:
+        lines = [line.strip() for line in shown(run(name, "--help")).split("╭")[0].splitlines()]
+        for line, after in pairwise(lines):
+            if line and after:
+                assert len(line) + 1 + len(after.split()[0]) > LINE - 2, name
+
+
+def test_wide_tables_are_wrapped(capsys):
+    names = ["a", "lower[-1]=of|" * 12, "two words " * 12]
+    rows = [[name, "+1.000", "x" * n] for n, name in enumerate(names)]
+    print_table(rows, "lrl", "feature", "weight", "on")
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= LINE
+    cells = "".join(line[: lines[1].index("weight")] for line in lines)
+    assert "".join(cells.split()).count("lower[-1]=of|") == 12
+    assert sum("+1.000" in line for line in lines) == 3
+    print_table([], "l", "none")
+    assert capsys.readouterr().out == ""

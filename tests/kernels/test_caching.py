@@ -106,7 +106,7 @@ def test_where_nothing_can_be_kept_everything_works_with_one_warning(package, ho
     kept = files(cache)
     told = run(package, home, READ_ONLY + PREDICT + "assert refused", cache)
     assert told.count("[SCW") == told.count("[SCW204]") == 1
-    assert "once after installation" not in told
+    assert "Compiling" not in told
     assert not files(package) and files(cache) == kept and not list(home.iterdir())
     # A disk that becomes full costs only the code.
     run(package, home, SUM + READ_ONLY + "run()\nassert refused and not is_kept(sum_columns)")
@@ -126,7 +126,7 @@ def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, home, cache):
         kept = files(place or package)
         assert kept
         told, *_ = run(package, home, read, place).partition("predicted")
-        assert "SCW" not in told and "compiles" not in told
+        assert "SCW" not in told and "Compiling" not in told
         assert files(place or package) == kept
         # Cached code does not contain its path: the same files work next to the source.
         beside.mkdir(exist_ok=True)
@@ -158,7 +158,7 @@ def test_code_that_others_may_have_written_is_left_alone(package, home, tmp_path
     compiled = "assert not is_compiled(sum_columns)\nrun()\nassert is_kept(sum_columns)"
     watched = "from spacy_sparsecrf.progress import watch_compilation\nwatch_compilation()\n"
     told = run(package, home, watched + SUM + compiled, cache)
-    assert told.count("[SCW210]") == 1 and str(cache) in told and "compiles its kernels" in told
+    assert told.count("[SCW210]") == 1 and str(cache) in told and "Compiling about 7" in told
     assert files(cache) == kept and files(home)
 
 

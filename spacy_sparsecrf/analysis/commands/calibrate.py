@@ -7,7 +7,7 @@ import typer
 from spacy.language import Language
 
 from ...cli.common import Component, Data, Html, Model, annotated_gold, load, reported, with_folder
-from ...cli.printing import made_of, msg, print_table, write_page
+from ...cli.printing import msg, print_table, write_page
 from ...errors import Warnings, warn
 from ...model.names import escape
 from ...pages.rendering import percent
@@ -53,7 +53,7 @@ def calibrate(
         given = annotated_gold(nlp, pipe.name, data)
         found = calibration.calibrate(pipe, given, precision, best_f, outside)
         if html is not None:
-            write_page(html, found, f"{pipe.name} on {data.name}", made_of(nlp, model, data))
+            write_page(html, found, nlp, pipe.name, model, data)
         _print(found)
         if output is None:
             msg.info("Nothing was saved. --output DIR saves the calibrated pipeline.")
@@ -80,18 +80,14 @@ def _print(found: Calibration) -> None:
         _print_reliability(f"Reliability with temperature {found.temperature:.3f}", found.after)
     if found.outside_weight:
         msg.text(f"Weight of the outside label: {found.outside_weight:g}")
-    columns = ["label", "gold", "predicted", "P", "R", "F"]
-    if found.has_thresholds:
-        columns += ["threshold", "kept", "P", "R", "F"]
-    rows = []
+    before, after = [], []
     for each in (found.overall, *found.thresholds) if found.thresholds else ():
-        row = [escape(each.label) or "all", str(each.n_gold), str(each.n)]
-        row += map(percent, each.before)
-        if found.has_thresholds:
-            value = f"{each.value:.4f}" if each.label else ""
-            row += [value, str(each.n_kept), *map(percent, each.after)]
-        rows.append(row)
-    print_table(rows, "l" + "r" * (len(columns) - 1), *columns)
+        label, value = escape(each.label) or "all", f"{each.value:.4f}" if each.label else ""
+        before.append([label, str(each.n_gold), str(each.n), *map(percent, each.before)])
+        after.append([label, value, str(each.n_kept), *map(percent, each.after)])
+    print_table(before, "lrrrrr", "label", "gold", "predicted", "P", "R", "F")
+    if found.has_thresholds:
+        print_table(after, "lrrrrr", "label", "threshold", "kept", "P", "R", "F")
 
 
 def _print_reliability(title: str, found: Reliability) -> None:

@@ -5,14 +5,13 @@ from typing import Annotated
 import typer
 
 from ...cli.common import Component, Data, Html, Model, annotated_gold, load, reported
-from ...cli.printing import made_of, msg, print_table, write_page
+from ...cli.printing import LINE, msg, print_table, table_width, write_page
 from ...model.names import escape
 from ..error_analysis import Mistake, Report, find_mistakes
 from .explain import contribution_row
 
 N_PRINTED, N_ON_PAGE = 10, 200  # number of mistakes explained
 N_CONFUSIONS = 15  # number of confusions printed
-MOST_LABELS = 12  # largest confusion matrix that is printed
 
 
 def errors(
@@ -40,7 +39,7 @@ def errors(
         most = limit if limit is not None else N_PRINTED if html is None else N_ON_PAGE
         found = find_mistakes(pipe, given, label=label, word=word, most=most)
         if html is not None:
-            write_page(html, found, f"{pipe.name} on {data.name}", made_of(nlp, model, data), n)
+            write_page(html, found, nlp, pipe.name, model, data, n)
             return
         msg.divider(f"{pipe.name} on {data}")
         _print_scores(found)
@@ -66,7 +65,7 @@ def _print_scores(found: Report) -> None:
 
 def _print_confusions(found: Report) -> None:
     names = [escape(label) or "none" for label in found.labels]
-    if len(names) <= MOST_LABELS:
+    if table_width([21, *(max(4, len(name)) for name in names)]) <= LINE:
         rows = [
             [name, *(str(found.pairs.get((gold, label), "")) for label in found.labels)]
             for name, gold in zip(names, found.labels, strict=True)
@@ -89,8 +88,9 @@ def _print_mistake(mistake: Mistake, n: int) -> None:
             if span.end - span.start < len(mistake.words):
                 own[-1] += f" ({escape(mistake.text_of(span))})"
         labels.append(f"{name} {' + '.join(own) or 'none'}")
-    msg.divider(f"{escape(' '.join(mistake.words))}: {', '.join(labels)}")
+    msg.divider(f"Doc {mistake.doc}, {mistake.fault}")
     words = *mistake.before, "[", *mistake.words, "]", *mistake.after
-    msg.text(f"Doc {mistake.doc}, {mistake.fault}: {escape(' '.join(words))}")
+    msg.text(escape(" ".join(words)))
+    msg.text(", ".join(labels))
     rows = ((escape(text), *contribution_row(each)) for text, each in mistake.strongest(n))
     print_table(rows, "llrrr", "at", "what", "predicted", "gold", "for")

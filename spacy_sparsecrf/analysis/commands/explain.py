@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...cli.common import Component, Html, Model, load, reported, up_to
-from ...cli.printing import made_of, msg, print_table, write_page
+from ...cli.printing import msg, print_table, write_page
 from ...errors import refused_option
 from ...model.names import escape
 from ...pages.rendering import N_SHOWN
@@ -45,7 +45,7 @@ def explain(
         else:
             shown = pipe.explain(n)
         if html is not None:
-            write_page(html, shown, pipe.name, made_of(nlp, model), n)
+            write_page(html, shown, nlp, pipe.name, model, n=n)
         elif isinstance(shown, DocExplanation):
             _print_tokens(shown, n)
         else:

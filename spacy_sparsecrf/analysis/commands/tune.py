@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -96,28 +96,30 @@ def _search(
     values, l1s = _values_to_try(tunable, given)
     several = [key for key, found in values.items() if len(found) > 1]
     trials: list[Trial] = []
-    end = time.monotonic() + seconds
+    n = len(l1s) * (1 + sum(len(found) - 1 for found in values.values()))
+    start = time.monotonic()
 
     def encode(setting: "Setting") -> "list[EncodedPipeline]":
-        shown = (f"{key} {value}" for key, value in setting._asdict().items() if value)
-        report(f"Encoding corpus: {', '.join(shown)}")
+        report("Encoding corpus")
         return tunable.encode(setting, l1s[-1])
 
     def show_step(step: "StepReport") -> None:
+        used = time.monotonic() - start
+        task.set_postfix_str(f"trial {len(trials) + 1} of {n}, {used:.0f} of {seconds:g} s")
         task.update()
         # The budget does not limit the first trial.
-        if trials and time.monotonic() > end:
+        if trials and used > seconds:
             raise OutOfTimeError("The budget is spent: not all values are tried")
 
     def show_error(error: SparseCRFError) -> None:
         msg.warn(f"These settings are left out: {error}")
 
-    msg.divider("Searching hyperparameters")
+    msg.divider(f"Searching hyperparameters: {n} trials, at most {seconds:g} s")
     try:
         with Task("Training", "iterations") as task:
             for trial in search(values, l1s, encode, show_step, show_error):
                 trials.append(trial)
-                _echo(trial, several, with_header=len(trials) == 1)
+                _echo(trials, n, time.monotonic() - start, several)
     except (OutOfTimeError, KeyboardInterrupt) as error:
         if not trials:
             raise
@@ -189,10 +191,15 @@ def _around(value: float) -> list[float]:
 # The table
 
 
-def _echo(trial: "Trial", several: Sequence[str], *, with_header: bool) -> None:
-    """Print a row of the table. several: fields of the setting that change."""
+def _echo(trials: "list[Trial]", n: int, used: float, several: list[str]) -> None:
+    """Print the last trial as a row of the table, and its setting before the first row of it.
+
+    n: number of all trials; used: seconds of the budget; several: fields that change.
+    """
+    trial, is_first = trials[-1], len(trials) == 1
     cells = {
-        **{key: str(getattr(trial.setting, key)) for key in several},
+        "trial": f"{len(trials)}/{n}",
+        "used": f"{used:.0f} s",
         "l1": f"{trial.l1:.4g}",
         "score": f"{100 * trial.score:.2f}",
         "weights": f"{trial.n_active:,}",
@@ -200,5 +207,7 @@ def _echo(trial: "Trial", several: Sequence[str], *, with_header: bool) -> None:
         "s": f"{trial.seconds:.1f}",
     }
     with tqdm.tqdm.external_write_mode():
-        for row in (cells.keys(), cells.values()) if with_header else (cells.values(),):
-            typer.echo("  ".join(f"{cell:>10}" for cell in row))
+        if several and (is_first or trial.setting != trials[-2].setting):
+            msg.text(", ".join(f"{key} {getattr(trial.setting, key)}" for key in several))
+        for row in (cells.keys(), cells.values()) if is_first else (cells.values(),):
+            typer.echo("  ".join(f"{cell:>9}" for cell in row))
