@@ -66,7 +66,7 @@ def learning(path: Path) -> None:
     axes.set_xscale("log")
     ticks = [100, 300, 1000, 3000, 8323]
     axes.set_xticks(ticks, [f"{n:,}" for n in ticks], minor=False)
-    axes.set(title="F1 on the test part, %", xlabel="training sentences")
+    axes.set(title="F1 on CoNLL-2002 Spanish, test part, %", xlabel="training sentences")
     axes.legend(frameon=False, loc="lower right")
     save_chart(figure, path, "Test F1 of three tools after training on 100 to 8,323 sentences")
 
@@ -126,4 +126,5 @@ def _line(
     axes.grid(lw=0.5)
 
 
-CHARTS = {each.__name__: each for each in (comparison, regularisation, calibration, rates)}
+_FUNCTIONS = comparison, learning, regularisation, calibration, rates
+CHARTS = {each.__name__: each for each in _FUNCTIONS}
