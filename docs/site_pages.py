@@ -124,9 +124,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Point links to where documents are in the site, and write formulas as MathML."""
-    parts = CODE.split(markdown)
+    """Point links to where documents are in the site, and write formulas as MathML.
+
+    The first page has README's example in front of "Get started".
+    """
     source = page.file.src_uri
+    if source == "index.md":
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        [example] = re.findall(
+            r"^## Train an entity recognizer\n.*?^```text\n.*?^```\n", readme, re.M | re.S
+        )
+        markdown = markdown.replace("## Get started\n", f"{example}\n## Get started\n")
+    parts = CODE.split(markdown)
     for i in range(0, len(parts), 2):
         parts[i] = LINK.sub(lambda found: _link(found, source), parts[i])
         if source == "mathematics.md":
