@@ -44,6 +44,10 @@ ANSWERS = {
     "add a gazetteer": ("word-classes.md", "## Gazetteers"),
     "score lower on raw text": ("sentences-and-documents.md", "## Lower score on raw text"),
     "tune": ("tune.md", "# Tune hyperparameters"),
+    "choose l1 and l2": ("regularisation.md", "# Choose l1 and l2"),
+    "more recall": ("thresholds.md", "# Get more recall, or more precision"),
+    "nested entities": ("nested.md", "# Find nested and overlapping entities"),
+    "continue training": ("add-a-label.md", "# Continue training, add a label"),
     "stop overwriting": ("decoding.md", "## Keep or overwrite annotation"),
     "explain one prediction": ("errors.md", "# Find and explain errors"),
     "l2 = 0.3 in CRFsuite": ("tune.md", "`l2 = 0.3` is `c2 = 0.15`"),
@@ -53,7 +57,8 @@ ANSWERS = {
 }
 SEARCHED = ["jsonl", "prodigy", "chinese", "sentencizer", "hyperparameter", "grid search", "cite"]
 SEARCHED += ["early stopping", "class weight", "jupyter", "displacy", "active learning", "freeze"]
-SEARCHED += ["threshold", "gazetteer", "overwrite", "raw text"]
+SEARCHED += ["threshold", "gazetteer", "overwrite", "raw text", "overfit", "class imbalance"]
+SEARCHED += ["nested", "recall", "abbreviation", "no-break", "forgotten", "learning curve"]
 
 
 def text_of(page: Path) -> str:
