@@ -52,12 +52,18 @@ ANSWERS = {
     "explain one prediction": ("errors.md", "# Find and explain errors"),
     "l2 = 0.3 in CRFsuite": ("tune.md", "`l2 = 0.3` is `c2 = 0.15`"),
     "set the language": ("language-and-tokenizer.md", "# Set the language"),
+    "which solver": ("solvers.md", "**Keep `OWLQN`**"),
+    "how long, how much memory": ("resources.md", "how long does training take"),
+    "serve": ("deploy.md", "## Write the service"),
+    "use from Java": ("export.md", "### Java"),
+    "which texts to annotate": ("active-learning.md", "Which texts should I annotate next?"),
     "deploy without a compiler cache": ("deploy.md", "without a compiler cache"),
     "cite": ("../README.md", "## Citation"),
 }
 SEARCHED = ["jsonl", "prodigy", "chinese", "sentencizer", "hyperparameter", "grid search", "cite"]
 SEARCHED += ["early stopping", "class weight", "jupyter", "displacy", "active learning", "freeze"]
 SEARCHED += ["threshold", "gazetteer", "overwrite", "raw text", "overfit", "class imbalance"]
+SEARCHED += ["fastapi", "docker", "javascript", "ruby", "read-only", "uvicorn", "half a minute"]
 SEARCHED += ["nested", "recall", "abbreviation", "no-break", "forgotten", "learning curve"]
 
 
