@@ -20,17 +20,8 @@ from ..corpus.readings import Hashes, Longs, Readings, hash_values
 from ..kernels.layout import Tokens
 from ..model.names import ALWAYS, Outside, read_feature, write_name, write_value
 from ..model.names import Value as NamedValue
-from .attributes import (
-    DOCUMENT,
-    EXTENSION,
-    NUMBERS,
-    PHRASE,
-    STACKED,
-    VECTOR,
-    WORD_LABELS,
-    Ngrams,
-    Value,
-)
+from . import attributes
+from .attributes import WORD_LABELS, Ngrams, Value
 from .classes import ClassReader
 from .document import STEPS, TEXTS
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
@@ -98,10 +89,10 @@ class TokenValues:
 
         numbers: [N], numbers read at the N words; kept: [N], the token of each word, None for all.
         """
-        if read.name in (VECTOR, PHRASE, *STACKED):
+        if read.name in (attributes.VECTOR, attributes.PHRASE, *attributes.STACKED):
             return
         known = self._known.setdefault(read, {0: ""})
-        if read.name == EXTENSION:
+        if read.name == attributes.EXTENSION:
             # Read each distinct value only once more, because getters may be slow.
             distinct, first = np.unique(numbers, return_index=True)
             pairs = zip(distinct.tolist(), first.tolist(), strict=True)
@@ -113,7 +104,7 @@ class TokenValues:
         elif read.name in STEPS:
             known.update((n, docs[0].vocab.strings[n]) for n in {*numbers.tolist()} - known.keys())
         else:
-            known.update(TEXTS if read.name in DOCUMENT else texts_of(read, docs))
+            known.update(TEXTS if read.name in attributes.DOCUMENT else texts_of(read, docs))
 
     def know(self, reads: Iterable[Read], texts: Mapping[int, str]) -> None:
         """Store the values of attributes. texts: by their numbers."""
@@ -125,7 +116,7 @@ class TokenValues:
 
     def value(self, read: Read, number: int) -> Value:
         """Return the value of a number. RAISES: KeyError if the value is unknown."""
-        return number if read.name == VECTOR else self._known[read][number]
+        return number if read.name == attributes.VECTOR else self._known[read][number]
 
 
 class CellNames:
@@ -192,8 +183,8 @@ class CellNames:
     def _form(self, readings: Readings, p: int) -> str:
         """Return the name of features in column p, with %s for values."""
         template = self._templates[int(readings.templates.conjunctions.seeds[p])]
-        attributes = (str(each).replace("%", "%%") for each in template.attributes)
-        return write_name((attribute, "%s") for attribute in attributes)
+        placed = (str(each).replace("%", "%%") for each in template.attributes)
+        return write_name((attribute, "%s") for attribute in placed)
 
     def _write(self, value: Value | Outside) -> str:
         return write_value(value)
@@ -228,7 +219,7 @@ class CellNames:
         if column >= len(self._annotations):
             read = self._token_columns[column - len(self._annotations)]
             return self._tokens.value(read, number)
-        return number if self._annotations[column] in NUMBERS else self._strings[number]
+        return number if self._annotations[column] in attributes.NUMBERS else self._strings[number]
 
 
 def _column_of_word_labels(features: PlanFeaturizer) -> int:
@@ -299,7 +290,7 @@ class NameRecord:
         is_vector = np.zeros(readings.annotations.shape[1], dtype=np.bool_)
         kept = readings.division.kept
         for column, read in enumerate(plan.token_columns, start=len(plan.annotations)):
-            is_vector[column] = read.name == VECTOR
+            is_vector[column] = read.name == attributes.VECTOR
             self._tokens.add(read, docs, readings.annotations[:, column], kept)
         vectors = readings.annotations[:, is_vector]
         vectors = vectors.astype(np.min_scalar_type(vectors.max(initial=0)))

@@ -6,19 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels import minibatch
 from ..kernels.hessian import TangentWorkspace
 from ..kernels.layout import SequenceWorkspace, Tangents, Vectors
-from ..kernels.minibatch import (
-    SGD_L1,
-    Moving,
-    StepRule,
-    Visited,
-    add_gradient_and_product,
-    finish_pass,
-    minibatch_pass,
-    step_all,
-    sum_shrinkage,
-)
+from ..kernels.minibatch import Moving, StepRule, Visited
 from ..kernels.sgd import add_gradients
 from ..parallel import Workers
 from ..penalty import ElasticNet
@@ -75,7 +66,7 @@ class ExampleLoss:
         for number, eta in enumerate(etas):
             members = order[number * batch : (number + 1) * batch]
             loss += self.add(members, theta, gradient)
-            step_all(number, Moving(rule, eta, gradient, theta, extra))
+            minibatch.step_all(number, Moving(rule, eta, gradient, theta, extra))
         return loss
 
 
@@ -145,7 +136,7 @@ class ChainExamples(ExampleLoss):
         """Add gradients and Hessian-vector products; see `ExampleLoss.add_product`."""
         self._n_calls += 1
         call = members, self._n_calls, self.tables, theta, direction, gradient
-        return float(add_gradient_and_product(*call, product, self._work, self._changes))
+        return float(minibatch.add_gradient_and_product(*call, product, self._work, self._changes))
 
     def descend_in_batches(
         self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
@@ -155,9 +146,9 @@ class ChainExamples(ExampleLoss):
         self._n_calls += len(order)
         blocks = Visited(self._weights_of, np.zeros(len(self._weights_of) - 1, np.int64))
         pass_of = order, batch, etas, rule, self.tables, blocks
-        loss = float(minibatch_pass(*pass_of, theta, extra, self._gradient, self._work))
+        loss = float(minibatch.minibatch_pass(*pass_of, theta, extra, self._gradient, self._work))
         last = Moving(rule, etas[-1], self._gradient, theta, extra)
-        finish_pass(len(etas), blocks, last)
+        minibatch.finish_pass(len(etas), blocks, last)
         return loss
 
     @cached_property
@@ -251,12 +242,12 @@ class MinibatchDescent:
         etas = etas * np.minimum.reduceat(shares, self.visited_before(order))
         l1, l2 = self.share.l1, self.share.l2
         shrinkage, cumulated = np.zeros(len(etas) + 1), np.zeros(len(etas) + 1)
-        if self._rule == SGD_L1:
+        if self._rule == minibatch.SGD_L1:
             rates = np.cumsum(etas)
             shrinkage[1:], cumulated[1:] = l2 * rates, self.due + l1 * rates
             self.due = float(cumulated[-1])
         else:
-            sum_shrinkage(etas, l2, averaging, shrinkage, cumulated)
+            minibatch.sum_shrinkage(etas, l2, averaging, shrinkage, cumulated)
         rule = StepRule(self._rule, self._delta, l1, l2, shrinkage, cumulated, averaging)
         batches = order, self._batch, etas
         return self._examples.descend_in_batches(*batches, rule, self._theta, self._extra)

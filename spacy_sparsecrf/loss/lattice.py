@@ -9,15 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus import numbering
 from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.numbering import (
-    concatenated_ranges,
-    distinct,
-    find_keys,
-    grown,
-    positions,
-    runs_of_tokens,
-)
 from ..kernels.indexing import hash_runs, select, take, transpose
 from ..kernels.layout import Csr
 
@@ -151,7 +144,7 @@ class Lattice(NamedTuple):
     def shards(self, n_tokens: int) -> list[Shard]:
         """Cut the sequences into shards of at most n_tokens tokens, or of one longer sequence."""
         shards = []
-        for first, last in runs_of_tokens(self.offsets, n_tokens):
+        for first, last in numbering.runs_of_tokens(self.offsets, n_tokens):
             begin, end = int(self.offsets[first]), int(self.offsets[last])
             offsets = self.offsets[first : last + 1] - begin
             shards.append(Shard(first, last, begin, end, offsets, self.begins[begin:end]))
@@ -173,8 +166,8 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     weights = corpus.weights[order] * np.where(np.arange(len(order)) < len(used), 1.0, -1.0)
     clamped = np.full(len(order), -1, dtype=np.int64)
-    clamped[find_keys(used, partial)] = np.arange(len(used), len(order))
-    tokens = concatenated_ranges(corpus.offsets[order], lengths)
+    clamped[numbering.find_keys(used, partial)] = np.arange(len(used), len(order))
+    tokens = numbering.concatenated_ranges(corpus.offsets[order], lengths)
     gold, token_weight = corpus.labels[tokens], np.repeat(weights, lengths)
     begins, ends = np.zeros((2, len(tokens)), np.bool_)
     # No sequence is empty.
@@ -214,10 +207,10 @@ def _bundled(corpus: EncodedCorpus, tokens: Longs, least: int) -> dict[str, Any]
     """
     n_features = len(corpus.unigram_keys)
     features = take(Csr(corpus.uni_indptr, corpus.uni_indices), tokens)
-    ptr, begins, ends, hashes = hash_runs(features, grown(corpus.families, n_features))
-    _, numbers, counts = distinct(hashes)
+    ptr, begins, ends, hashes = hash_runs(features, numbering.grown(corpus.families, n_features))
+    _, numbers, counts = numbering.distinct(hashes)
     shared = np.flatnonzero(counts >= least)
-    chosen = positions(shared, len(counts))
+    chosen = numbering.positions(shared, len(counts))
     token_bundles = select(Csr(ptr, numbers), chosen)
     taken, change = chosen[numbers] >= 0, np.zeros(len(features.indices) + 1, np.int8)
     change[begins[taken]] += 1
@@ -229,7 +222,7 @@ def _bundled(corpus: EncodedCorpus, tokens: Longs, least: int) -> dict[str, Any]
     first[numbers[::-1]] = np.arange(len(numbers))[::-1]
     starts, lengths = begins[first[shared]], (ends - begins)[first[shared]]
     indptr = np.append(features.indptr - n_taken, len(left) + np.cumsum(lengths))
-    of_bundles = features.indices[concatenated_ranges(starts, lengths)]
+    of_bundles = features.indices[numbering.concatenated_ranges(starts, lengths)]
     sites = Csr(indptr, np.append(left, of_bundles))
     return {
         "token_bundles": token_bundles,

@@ -15,16 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..kernels import layout
+from ..kernels import layout, pair_counts
 from ..kernels.indexing import select, take, transpose
 from ..kernels.layout import Csr
-from ..kernels.pair_counts import (
-    correction_sums,
-    gather_bigrams,
-    matrix_products,
-    pair_sums,
-    settle_counts,
-)
 from ..kernels.pairs import build_corrections, build_matrices
 from ..parallel import Chunks, cut
 from .lattice import Floats, Ints, Longs, Mask, Shard
@@ -311,16 +304,18 @@ class PairPotentials:
         workers, n_labels = self.space.workers, self.space.n_labels
         spans = np.zeros((len(tokens.spans), *total.shape[1:]))
         chunks, inner = [*pairwise(range(len(spans) + 1))], tokens.by_matrix.inner_tokens
-        workers.map(pair_sums, chunks, n_labels, tokens.spans, inner, vectors, spans)
+        workers.map(pair_counts.pair_sums, chunks, n_labels, tokens.spans, inner, vectors, spans)
         of_matrix = layout.MatrixSums(tokens.by_matrix, tokens.mat_spans, spans)
-        workers.map(matrix_products, tokens.chunks, self.arrays, of_matrix, vectors, total)
+        workers.map(
+            pair_counts.matrix_products, tokens.chunks, self.arrays, of_matrix, vectors, total
+        )
         args = self.contexts.arrays, self.contexts.correction_context, tokens.by_context
-        workers.map(correction_sums, self._correction_chunks, *args, vectors, sums)
+        workers.map(pair_counts.correction_sums, self._correction_chunks, *args, vectors, sums)
 
     def settle(self) -> None:
         """Turn the sums into expected counts."""
         args = self.arrays, self.matrix_contexts, *self.sums
-        self.space.workers.map(settle_counts, self.settle_chunks, *args)
+        self.space.workers.map(pair_counts.settle_counts, self.settle_chunks, *args)
 
     def gather(self, total: Floats, of_corrections: Floats, gradient: Floats) -> None:
         """Gather numbers [K] of the bigram weights, such as expected counts.
@@ -330,7 +325,7 @@ class PairPotentials:
         matrices, entries = self._row_matrices, self.contexts.weight_corrections
         args = self.space.n_labels, self.bigrams, matrices.indptr, matrices.indices, total
         of_entries = entries.indptr, entries.indices, of_corrections, gradient
-        self.space.workers.map(gather_bigrams, self._row_chunks, *args, *of_entries)
+        self.space.workers.map(pair_counts.gather_bigrams, self._row_chunks, *args, *of_entries)
 
 
 class ShardTokens:

@@ -7,16 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.expectations import (
-    bundle_curvature,
-    count_bundle_gold,
-    count_gold,
-    gather_unigrams,
-    infer_chunk,
-    score_bundles,
-    sum_bundles,
-    unigram_curvature,
-)
+from ..kernels import expectations
 from ..kernels.layout import Columns, ContextBlocks, Sequences, Tables, Unigrams, Vectors
 from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot, each_with
@@ -157,9 +148,9 @@ class WorkingLoss(OffsetLoss):
     def observed(self) -> Floats:
         """Observed counts O [K] of the weights: minus the gradient at zero expectation."""
         counts, space = np.zeros(len(self.coordinates)), self.space
-        of_bundles = self._by_bundle(count_bundle_gold, self.tables.sequences)
+        of_bundles = self._by_bundle(expectations.count_bundle_gold, self.tables.sequences)
         args = self.tables, self.columns, of_bundles, counts[: self.split]
-        space.workers.map(count_gold, self._row_chunks, *args)
+        space.workers.map(expectations.count_gold, self._row_chunks, *args)
         for values in self.values:
             values.count(counts)
         count_gold_pairs(self.tables, space.padded, counts[self.split :])
@@ -241,9 +232,9 @@ class WorkingLoss(OffsetLoss):
         """
         curvature, space = np.zeros(len(self.coordinates)), self.space
         weights = space.lattice.token_weight
-        of_bundles = self._by_bundle(bundle_curvature, weights, space.residual)
+        of_bundles = self._by_bundle(expectations.bundle_curvature, weights, space.residual)
         args = self.tables, self.columns, space.residual, of_bundles, curvature[: self.split]
-        space.workers.map(unigram_curvature, self._row_chunks, *args)
+        space.workers.map(expectations.unigram_curvature, self._row_chunks, *args)
         for values in self.values:
             values.curvature(curvature)
         expected = gradient[self.split :] + self.observed[self.split :]
@@ -280,7 +271,7 @@ class WorkingLoss(OffsetLoss):
         scratch = np.empty((len(chunks), *vectors.scratch.shape), space.dtype)
         log_z = space.log_z[shard.first : shard.last]
         args = self.shards[i], self.pairs.arrays, theta, vectors, batch, log_z, whole
-        space.workers.map(infer_chunk, each_with(chunks, scratch), *args)
+        space.workers.map(expectations.infer_chunk, each_with(chunks, scratch), *args)
 
     def vectors(self, i: int) -> Vectors:
         """Return views of the workspace for the vectors of shard i."""
@@ -295,7 +286,7 @@ class WorkingLoss(OffsetLoss):
         if not self._stochastic:
             space = self.space
             args = space.n_labels, self.tables.unigrams, theta, table
-            space.workers.map(score_bundles, space.bundle_chunks, *args)
+            space.workers.map(expectations.score_bundles, space.bundle_chunks, *args)
 
     def _by_bundle(self, kernel: Callable[..., None], *args: Any) -> Floats:
         """Return the sums [B, Yp] of a kernel over the tokens of bundles."""
@@ -309,11 +300,11 @@ class WorkingLoss(OffsetLoss):
         space = self.space
         rows = np.zeros((len(space.bundle_chunks), space.padded))
         args = space.lattice.bundle_tokens, space.residual
-        space.workers.map(sum_bundles, each_with(space.bundle_chunks, rows), *args)
+        space.workers.map(expectations.sum_bundles, each_with(space.bundle_chunks, rows), *args)
 
     def gather(self, gradient: Floats) -> None:
         """Write the gradient [K] of unigram weights from the residuals, without real values."""
         space, chunks = self.space, self._row_chunks
         args = space.n_labels, self.tables.unigrams, self.columns, space.residual, gradient
         rows = np.zeros((len(chunks), space.padded))
-        space.workers.map(gather_unigrams, each_with(chunks, rows), *args)
+        space.workers.map(expectations.gather_unigrams, each_with(chunks, rows), *args)

@@ -17,16 +17,10 @@ from ..corpus.builder import CorpusBuilder
 from ..corpus.encoded import MISSING, EncodedCorpus, Observations
 from ..corpus.numbering import Floats, Ints, Longs, Mask, Singles
 from ..errors import Errors, SparseCRFError
+from ..features import word_labels
 from ..features.featurizer import PlanFeaturizer
 from ..features.naming import NameRecord
-from ..features.word_labels import (
-    WordCounts,
-    WordLabelTable,
-    count_word_labels,
-    folds_of,
-    learn_word_labels,
-    sizes_of,
-)
+from ..features.word_labels import WordCounts, WordLabelTable
 from ..progress import Task
 from ..targets.base import Not, Target
 from ..targets.scheme import OUTSIDE
@@ -338,7 +332,7 @@ class ExampleReader:
         setup, checks = self._job.setup, self._job.checks
         if self._waiting:
             place = np.zeros(2, np.int64), self.sizes
-            table = learn_word_labels([self.word_counts(*place)])
+            table = word_labels.learn_word_labels([self.word_counts(*place)])
             setup.features.take_word_labels(table.classes)  # type: ignore[attr-defined]
             self.encode(table, *place)
         labels, numbers, sets = self._job.label_ids.final(setup.target)
@@ -353,19 +347,20 @@ class ExampleReader:
     @property
     def sizes(self) -> Longs:
         """The numbers of Docs and of sequences: [2]."""
-        return sizes_of(self._record.word_tokens)
+        return word_labels.sizes_of(self._record.word_tokens)
 
     def word_counts(self, before: Longs, whole: Longs) -> WordCounts:
         """Count the labels of words."""
         parts, names = self._record.word_tokens, self._job.label_ids.names
         labels = np.concatenate([np.zeros(0, np.int32), *(own for own, *_ in self._waiting)])
-        return count_word_labels(parts, labels, names, folds_of(parts, before, whole))
+        folds = word_labels.folds_of(parts, before, whole)
+        return word_labels.count_word_labels(parts, labels, names, folds)
 
     def encode(self, table: WordLabelTable, before: Longs, whole: Longs) -> None:
         """Add the tokens, with the labels of words that they read."""
         record, features = self._record, self._job.setup.features
         assert isinstance(features, PlanFeaturizer)
-        record.insert_word_labels(table, folds_of(record.word_tokens, before, whole))
+        record.insert_word_labels(table, word_labels.folds_of(record.word_tokens, before, whole))
         parts = record.parts()
         for labels, weights, values in self._waiting:
             read = [next(parts)._replace(values=own) for own in values]

@@ -32,21 +32,8 @@ from numpy.typing import NDArray
 from ..parallel import dot
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import (
-    BatchSolver,
-    EvaluatedPoint,
-    Floats,
-    Function,
-    Longs,
-    Loss,
-    SolverState,
-    StepReport,
-    evaluate,
-    evaluate_start,
-    requirements,
-    smallest_subgradient,
-    take,
-)
+from . import base
+from .base import BatchSolver, EvaluatedPoint, Floats, Function, Longs, Loss, StepReport
 from .warm_start import WarmStart
 
 Objective = Callable[[Floats], tuple[float, Floats]]
@@ -67,7 +54,7 @@ _HIDDEN, _SMALLER = 16.0 * np.finfo(np.float64).eps, 0.9
 
 
 @dataclass
-class OwlqnState(SolverState):
+class OwlqnState(base.SolverState):
     """The state of OWL-QN.
 
     metric: [K], h^(-1/2), for the initial inverse Hessian; steps, changes: [m, K] float32 (precise
@@ -98,7 +85,7 @@ class OWLQN(BatchSolver):
     """
 
     state_type: ClassVar[type[Any]] = OwlqnState
-    requires = requirements()
+    requires = base.requirements()
     warm_start: ClassVar[WarmStart] = WarmStart()
 
     history: int = 20
@@ -119,7 +106,7 @@ class OWLQN(BatchSolver):
 
     def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> OwlqnState:
         """Evaluate the first point; see `BatchSolver.start`."""
-        value, gradient = evaluate_start(loss, penalty, theta)
+        value, gradient = base.evaluate_start(loss, penalty, theta)
         metric = self._metric(loss, penalty, theta, gradient)
         few = np.sum(metric**-2.0) < (_FEW_COUNTS + penalty.l2) * len(theta)
         m = min(self.history, _FEW_PAIRS) if penalty.l1 == 0.0 and few else self.history
@@ -134,12 +121,12 @@ class OWLQN(BatchSolver):
 
         Pairs are zero at new coordinates.
         """
-        theta = take(state.theta, source)
+        theta = base.take(state.theta, source)
         metric = self._metric(loss, penalty, theta, gradient)
         if state.n_pairs:
             # One after the other, so that the first is freed before the second is moved.
-            state.steps = take(state.steps, source)
-            pairs = state.steps, take(state.changes, source), state.products
+            state.steps = base.take(state.steps, source)
+            pairs = state.steps, base.take(state.changes, source), state.products
             return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=state.n_pairs)
         # Nothing has been written to the rows, so that they are not resident.
         shape = len(state.steps), len(source)
@@ -162,7 +149,7 @@ class OWLQN(BatchSolver):
 
     def step(self, loss: Function, penalty: ElasticNet, state: OwlqnState) -> StepReport:
         """Do one iteration: direction, line search, update of the pairs."""
-        pseudo = smallest_subgradient(penalty, state.theta, state.gradient)
+        pseudo = base.smallest_subgradient(penalty, state.theta, state.gradient)
         direction = self._direction(state, penalty, pseudo)
         point, n_evaluations = self._search(loss, penalty, state, pseudo, direction)
         if point is None and state.n_pairs:
@@ -207,7 +194,7 @@ class OWLQN(BatchSolver):
         """
         if not dot(way, pseudo) < 0.0:
             return None, 0
-        objective, most = partial(evaluate, loss, penalty), self.max_line_search
+        objective, most = partial(base.evaluate, loss, penalty), self.max_line_search
         origin = EvaluatedPoint(state.theta, state.value, state.gradient)
         step, shrink = (1.0, 0.5) if state.n_pairs else (1.0 / float(np.sqrt(dot(way, way))), 0.1)
         if penalty.l1 == 0.0:
@@ -220,7 +207,7 @@ class OWLQN(BatchSolver):
             if point.value <= state.value + DECREASE * dot(pseudo, theta - state.theta):
                 return point, trial
             if _is_hidden(point.value, state.value):
-                after = smallest_subgradient(penalty, theta, point.gradient)
+                after = base.smallest_subgradient(penalty, theta, point.gradient)
                 if _is_smaller(after, pseudo):
                     return point, trial
             step *= shrink
