@@ -46,8 +46,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return a question with the nearest of the known names, for a message; "" if none is near."""
     from difflib import get_close_matches
 
-    keys = {each.lower(): each for each in known}
-    found = get_close_matches(name.lower(), keys, 1, 0.7)
+    # Without arguments, as in prefix(3).
+    keys = {each.lower().partition("(")[0]: each for each in known}
+    found = get_close_matches(name.lower().partition("(")[0], keys, 1, 0.66)
     return f"Did you mean {keys[found[0]]}? " if found else ""
 
 
@@ -86,7 +87,7 @@ class Errors(metaclass=_Coded):
     SC105 = "[components.NAME] sequences = {value!r} is not supported. Choose one of: {known}."
     SC106 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, names no "
-        "template set. Did you mean {close}? Use one of: {known}."
+        "template set: correct it. {nearest}Use one of: {known}."
     )
     SC110 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, has a regular "
@@ -487,7 +488,7 @@ class Errors(metaclass=_Coded):
         "{source} of component '{name}' was trained with scheme = {trained!r}, not "
         "[components.{name}.target] scheme = {given!r}. Set scheme to {trained!r}."
     )
-    SC419 = "{where}: {name!r} is not a label or type of the model. Choose from: {known}.{nearest}"
+    SC419 = "{where}: {name!r} is no label or type: correct it. {nearest}Choose from: {known}."
     SC420 = '[components.NAME.target] types = {value!r}: set a list such as ["PER"], or [] for all.'
     SC430 = "'{name}' needs a Doc for probabilities, but got {found}. Give one, such as nlp(text)."
 
@@ -586,7 +587,7 @@ class Errors(metaclass=_Coded):
         "[components.{name}.{key}] is {found}, not of the type of {key}. Write it as a block:\n"
         '[components.{name}.{key}]\n@{registry} = "{example}"'
     )
-    SC663 = "@{key} = {name!r} is not registered: correct it. {nearest}Use one of: {known}."
+    SC663 = "{key} = {name!r} is unknown: correct it. {nearest}Use one of: {known}."
 
     # SC7xx: the search for hyperparameters
     SC701 = (

@@ -25,7 +25,7 @@ class PartRegistry(catalogue.Registry):  # type: ignore[misc]
         if full := self.full_name(name):
             return self.get(full)
         known, key = sorted(self.get_all()), self.namespace[-1]
-        values = {"key": key, "name": name, "nearest": nearest(name, known)}
+        values = {"key": f"@{key}", "name": name, "nearest": nearest(name, known)}
         raise SparseCRFError(Errors.SC663.format(**values, known=", ".join(known)))
 
     def find(self, name: str) -> dict[str, Any]:

@@ -2,13 +2,16 @@
 
 import inspect
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from configparser import InterpolationError
 from contextlib import nullcontext
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
+from spacy.language import DEFAULT_CONFIG
 from spacy.util import load_config, logger, registry
 from thinc.api import Config, ConfigValidationError
 from typer import Argument, Context, Option
@@ -16,6 +19,13 @@ from typer import Argument, Context, Option
 from ..errors import Errors, SparseCRFError, nearest
 from .common import Code, overrides_of, reported
 from .printing import msg
+
+# spaCy's errors of a factory, registry, registered function and pipe, and the keys that name them.
+_NOT_FOUND = re.compile(
+    r"(?s)\[(E002|E892|E893|E956)\].*? '([^']*)'(?:.*?registry '(\w+)')?.*Available \w+: (.*)"
+)
+_KEYS = {"E002": "factory", "E892": "registry", "E956": "[nlp] pipeline"}
+_SECTION = re.compile(r"^\[([\w-]+)", re.MULTILINE)
 
 
 def train(
@@ -49,6 +59,7 @@ def train(
         # Not spaCy's command, which prints errors of a config with all settings of a block.
         try:
             config = load_config(path, overrides=overrides_of(ctx), interpolate=False)
+            _check_keys(config)
             msg.divider("Initializing pipeline")
             # Also of the development corpus, which training reads late.
             for own in config.interpolate().get("corpora", {}).values():
@@ -56,13 +67,36 @@ def train(
                     check_path(Path(own["path"]))
             nlp = init_nlp(config, use_gpu=gpu_id)
         except (ConfigValidationError, InterpolationError) as error:
-            raise SparseCRFError(_explain(config, error)) from error
+            raise SparseCRFError(_explain(path, config, error)) from error
+        except ValueError as error:
+            raise SparseCRFError(_unknown_name(str(error)) or error) from error
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)
         run_loop(nlp, output, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
 
 
-def _explain(config: Config, error: Any) -> str:
+def _check_keys(config: Config) -> None:
+    """Raise an error for a key that looks like a missing one: spaCy would ignore it."""
+    for block in ("nlp", "training", "initialize"):
+        known, own = DEFAULT_CONFIG[block].keys(), config.get(block, {}).keys()
+        for key in own - known:
+            if near := nearest(key, known - own):
+                values = {"block": block, "key": key, "nearest": near, "known": ", ".join(known)}
+                raise SparseCRFError(Errors.SC401.format(**values))
+
+
+def _unknown_name(text: str) -> str:
+    """Describe a name that spaCy does not find, by spaCy's message; "" if that is another one."""
+    if not (found := _NOT_FOUND.match(text)):
+        return ""
+    code, name, registry, listed = found.groups()
+    known = listed.split(", ") + [*entry_points(group="spacy_factories").names] * (code == "E002")
+    key = f"@{registry}" if registry else _KEYS[code]
+    values = {"key": key, "name": name, "nearest": nearest(name, known)}
+    return Errors.SC663.format(**values, known=", ".join(known))
+
+
+def _explain(path: Path, config: Config, error: Any) -> str:
     """Describe the first wrong setting: its block, value and valid values or the nearest key.
 
     error: ConfigValidationError or InterpolationError; the former has, for a block, the settings
@@ -72,8 +106,12 @@ def _explain(config: Config, error: Any) -> str:
     kind = next((key for key in found if key.startswith("@")), "")
     *place, key = (kind and error.errors and error.errors[0].get("loc")) or [""]
     if key not in found:
-        shown = error.from_error(error, show_config=False) if found else error
-        return Errors.SC661.format(reason=str(shown).strip())
+        shown = str(error.from_error(error, show_config=False) if found else error).strip()
+        # A section without its parent: the name of one of the two is wrong.
+        for name in _SECTION.findall(path.read_text("utf8")) if "Section '" in shown else ():
+            if name not in DEFAULT_CONFIG and (near := nearest(name, DEFAULT_CONFIG)):
+                shown = f"There is no section [{name}]. {near}"
+        return Errors.SC661.format(reason=shown.strip())
     # spaCy reports the factory of a component, not its name.
     same = (x for x, own in _blocks(config, "") if key in own and found[kind] in own.values())
     block, value = next(same, ".".join(map(str, place))), found[key]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..errors import Errors, SparseCRFError, Warnings, nearest, warn
 
 MOST_STATES = 2048
 """Maximum of Y 2^K: a matrix of pairs of states takes 32 MB, in each context."""
@@ -38,7 +38,8 @@ class Once:
         own = set[str]() if only_types else {*labels}
         known = {*types, *own} - {""}
         for name in sorted(chosen - known):
-            raise SparseCRFError(_unknown(where, name, sorted(known)))
+            values = {"where": where, "name": name, "nearest": nearest(name, known)}
+            raise SparseCRFError(Errors.SC419.format(**values, known=", ".join(sorted(known))))
         listed = {*types} & chosen - own
         # A label of a type that is listed belongs to it: a span has one run of the label at most.
         of = [
@@ -84,10 +85,3 @@ class Once:
             if name in self.repeats(paths[0]):
                 warn(Warnings.SCW403.format(name=name, n=len(paths[0])))
         return paths
-
-
-def _unknown(where: str, name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
-    near = "".join(f" Did you mean {x}?" for x in get_close_matches(name, known, 1, 0.5))
-    return Errors.SC419.format(where=where, name=name, nearest=near, known=", ".join(known))

@@ -1,9 +1,8 @@
 """The template sets: the default templates of each factory, and what configs add to them."""
 
 import re
-from difflib import get_close_matches
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, nearest
 
 
 def _of_word(longest: int) -> tuple[str, ...]:
@@ -185,10 +184,10 @@ def templates_of_set(text: str, number: int) -> tuple[str, ...]:
     match = _SET.fullmatch("".join(text.split()))
     of_set, name = match.groups("") if match else ("", "")
     if of_set not in TEMPLATE_SETS or (of_set in _READ) != bool(name):
-        known = {each: f"@{each}(NAME)" if each in _READ else f"@{each}" for each in TEMPLATE_SETS}
-        close = known[get_close_matches(of_set or text, known, 1, 0.0)[0]]
-        values = {"number": number, "template": text, "close": close}
-        raise SparseCRFError(Errors.SC106.format(**values, known=", ".join(known.values())))
+        known = [f"@{each}(NAME)" if each in _READ else f"@{each}" for each in TEMPLATE_SETS]
+        near = nearest(text, known)
+        values = {"number": number, "template": text, "nearest": near}
+        raise SparseCRFError(Errors.SC106.format(**values, known=", ".join(known)))
 
     def read(bits: re.Match[str]) -> str:
         return f"{_READ[of_set]}({name},{bits[1]})" if bits[1] else f"{_READ[of_set]}({name})"

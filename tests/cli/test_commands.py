@@ -169,6 +169,22 @@ MISTAKES = [
     ("learning.polish", "learnin.polish", r"SC661\] .*\n.*'learnin' is not defined"),
     ("${paths.dev}", "${paths.dve}", r"SC661\] (.|\n)*paths\.dve"),
     ("patience = 1", 'patience = "x"', r"SC661\] .*\n.*patience"),
+    ("[training]", "[trainning]", r"SC661\] .*no section \[trainning\]\. .*mean training\?"),
+    ("[initialize]", "[initialise]", r"SC661\] .*no section \[initialise\]\. .*mean initialize\?"),
+    ("[nlp]", "[npl]", r"SC661\] .*no section \[npl\]\. Did you mean nlp\?"),
+    (
+        "[components.ner]",
+        "[componets.ner]",
+        r"SC661\] .*no section \[componets\]\. .*mean components\?",
+    ),
+    ("patience = 1", "patiense = 1", r"SC401\] \[training\] .*'patiense'.*mean patience\?"),
+    ("pipeline = [", "pipelin = [", r"SC401\] \[nlp\] .*'pipelin'.*mean pipeline\?"),
+    ("before_init", "befor_init", r"SC401\] \[initialize\] .*'befor_init'.*mean before_init\?"),
+    ('_ner"', '_nr"', r"SC663\] factory = 'sparse_crf_nr'.*mean sparse_crf_ner\?"),
+    ("AnnotatedCorpus", "AnnotatedCorpu", r"SC663\] @readers = .*mean .*AnnotatedCorpus\.v1\?"),
+    ("one_step", "one_stp", r"SC663\] @batchers = .*mean spacy_sparsecrf\.one_step_"),
+    ("@crf_solvers", "@crf_solver", r"SC663\] registry = 'crf_solver'.*mean crf_solvers\?"),
+    ('["ner"]', '["nre"]', r"SC663\] \[nlp\] pipeline = 'nre'.*mean ner\?"),
 ]
 
 

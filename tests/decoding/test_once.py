@@ -216,9 +216,9 @@ def test_annotation_that_repeats_a_name_is_kept_and_nothing_else_repeats():
         (
             ["X", "B-x"],
             False,
-            r"SC419.*once: 'B-x'.*Choose from: B-X, I-X, O, X\. Did you mean B-X\?",
+            r"SC419.*once: 'B-x'.*Did you mean B-X\? Choose from: B-X, I-X, O, X\.",
         ),
-        ({"Street"}, False, r"once: 'Street'.*model\. Choose from: [^.]*\.$"),
+        ({"Street"}, False, r"once: 'Street'.*correct it\. Choose from: [^.]*\.$"),
         (["B-X"], True, r"once: 'B-X'.*Choose from: X\."),
     ],
 )
