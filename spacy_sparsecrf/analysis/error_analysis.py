@@ -324,14 +324,13 @@ class _Comparison:
     def chosen(self, most: int | None) -> list[_Found]:
         """Return the mistakes to explain, the most confident first; see `find_mistakes`."""
         found = sorted(self.mistakes, key=lambda each: (-each.sure, each.doc, each.group.extent))
-        frequent = dict(Counter(each.group.labels for each in found).most_common(N_LISTED))
-        left = dict.fromkeys(frequent, N_EXAMPLES)
-        late = []
-        for each in found:
-            late.append(left.get(each.group.labels, 0) <= 0)
-            left[each.group.labels] = left.get(each.group.labels, 0) - 1
-        order = sorted(range(len(found)), key=late.__getitem__)[:most]
-        return [found[i] for i in sorted(order)]
+        pairs = [each.group.labels for each in found]
+        left = Counter(dict.fromkeys(dict(Counter(pairs).most_common(N_LISTED)), N_EXAMPLES))
+        is_late = []
+        for pair in pairs:
+            is_late.append(left[pair] <= 0)
+            left[pair] -= 1
+        return [found[i] for i in sorted(sorted(range(len(found)), key=is_late.__getitem__)[:most])]
 
     def explain(self, found: _Found) -> Mistake:
         """Return a mistake with the contributions to its labels."""

@@ -64,28 +64,19 @@ def say_cuts(cuts: TokenCuts, lang: str | None) -> None:
 
 
 def write_page(
-    path: Path,
-    shown: Page,
-    nlp: Language,
-    title: str,
-    model: str,
-    data: Path | None = None,
-    n: int = N_SHOWN,
+    path: Path, shown: Page, title: str, nlp: Language, n: int = N_SHOWN, **of: object
 ) -> None:
     """Write an explanation or a report as a page of HTML; see `render`.
 
-    title: name of the component; model: of the pipeline; data: that the page is about, if any. The
-    date is that of SOURCE_DATE_EPOCH, if set.
+    of: pipeline and data, for the footer. Its date is that of SOURCE_DATE_EPOCH, if set.
     """
     seconds = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
-    made = {
-        "pipeline": f"{model} ({nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']})",
-        **({} if data is None else {"data": printable(data)}),
-        "version": f"spacy-sparsecrf {__version__}",
+    own = "{lang}_{name} {version}".format(**nlp.meta)
+    made = {key: printable(value) for key, value in of.items()} | {
+        "version": f"{own}, spacy-sparsecrf {__version__}",
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)),
         "command": printable(shlex.join(["python", "-m", "spacy_sparsecrf", *sys.argv[1:]])),
     }
-    title += f" on {data.name}" if data else ""
     with_folder(path).write_text(render(shown, title, n, made), encoding="utf8")
     msg.good(f"Page is in {path}")
 

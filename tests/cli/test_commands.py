@@ -262,9 +262,9 @@ def fixed_footer(monkeypatch: pytest.MonkeyPatch, model: Path, **data: str) -> d
     monkeypatch.setattr(sys, "argv", ["x", "errors", "a b.spacy"])
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
     return {
-        "pipeline": f"{model} (xx_pipeline 0.0.0)",
+        "pipeline": str(model),
         **data,
-        "version": f"spacy-sparsecrf {__version__}",
+        "version": f"xx_pipeline 0.0.0, spacy-sparsecrf {__version__}",
         "date": "2001-09-09 01:46 UTC",
         "command": "python -m spacy_sparsecrf errors 'a b.spacy'",
     }

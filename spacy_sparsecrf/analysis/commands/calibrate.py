@@ -53,7 +53,8 @@ def calibrate(
         given = annotated_gold(nlp, pipe.name, data)
         found = calibration.calibrate(pipe, given, precision, best_f, outside)
         if html is not None:
-            write_page(html, found, nlp, pipe.name, model, data)
+            title = f"{pipe.name} on {data.name}"
+            write_page(html, found, title, nlp, pipeline=model, data=data)
         _print(found)
         if output is None:
             msg.info("Nothing was saved. --output DIR saves the calibrated pipeline.")

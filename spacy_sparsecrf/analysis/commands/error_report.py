@@ -39,7 +39,8 @@ def errors(
         most = limit if limit is not None else N_PRINTED if html is None else N_ON_PAGE
         found = find_mistakes(pipe, given, label=label, word=word, most=most)
         if html is not None:
-            write_page(html, found, nlp, pipe.name, model, data, n)
+            title = f"{pipe.name} on {data.name}"
+            write_page(html, found, title, nlp, n, pipeline=model, data=data)
             return
         msg.divider(f"{pipe.name} on {data}")
         _print_scores(found)

@@ -45,7 +45,7 @@ def explain(
         else:
             shown = pipe.explain(n)
         if html is not None:
-            write_page(html, shown, nlp, pipe.name, model, n=n)
+            write_page(html, shown, pipe.name, nlp, n, pipeline=model)
         elif isinstance(shown, DocExplanation):
             _print_tokens(shown, n)
         else:
