@@ -21,11 +21,7 @@ from .interop.commands.export import export_model
 from .interop.commands.import_model import import_model
 from .interop.commands.label import label
 
-app = typer.Typer(
-    name="spacy_sparsecrf",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = typer.Typer(name="spacy_sparsecrf", no_args_is_help=True, add_completion=False)
 GROUPS = {
     "Prepare": (example, convert, config, debug),
     "Train": (train, tune),

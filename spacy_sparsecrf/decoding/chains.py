@@ -96,10 +96,7 @@ class SpanEvents:
 
     @classmethod
     def of(
-        cls,
-        starts: Sequence[int],
-        runs: Sequence[Sequence[int]],
-        after: Mask | None = None,
+        cls, starts: Sequence[int], runs: Sequence[Sequence[int]], after: Mask | None = None
     ) -> "SpanEvents":
         """Create events from lists. starts: first tokens; runs: label ids of the spans' tokens."""
         run_ptr = np.cumsum([0, *map(len, runs)], dtype=np.int64)

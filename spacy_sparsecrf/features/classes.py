@@ -41,12 +41,7 @@ class WordClasses:
     """
 
     def __init__(
-        self,
-        hashes: Hashes,
-        codes: Array,
-        classes: Sequence[str],
-        n_lower: int,
-        are_paths: bool,
+        self, hashes: Hashes, codes: Array, classes: Sequence[str], n_lower: int, are_paths: bool
     ) -> None:
         parts = {"lower": hashes[:n_lower], "others": hashes[n_lower:], "codes": codes}
         sizes = {"L": n_lower, "M": len(hashes) - n_lower, "W": len(hashes), "C": len(classes)}

@@ -72,11 +72,7 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
 
 
 def tokens_as_corpus(
-    corpus: EncodedCorpus,
-    labels: Ints,
-    weights: Floats,
-    features: Csr,
-    keys: Hashes,
+    corpus: EncodedCorpus, labels: Ints, weights: Floats, features: Csr, keys: Hashes
 ) -> EncodedCorpus:
     """Return a corpus of n sequences of one token, without bigram features and real values.
 

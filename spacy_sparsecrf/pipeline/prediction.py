@@ -280,9 +280,7 @@ def keep_likely(reader: Reader, predictions: Predictions, batch: Batch) -> list[
 
 
 def predicted_spans(
-    reader: Reader,
-    label_ids: Sequence[Ints],
-    batch: Batch,
+    reader: Reader, label_ids: Sequence[Ints], batch: Batch
 ) -> tuple[LabelledSpans, Floats]:
     """Decode labels into spans, and compute their probabilities: [K] float64.
 

@@ -30,12 +30,10 @@ Share: TypeAlias = Annotated[float, _SHARE]
 Input: TypeAlias = Annotated[Path, typer.Argument(help="File to read; .gz is decompressed")]
 Output: TypeAlias = Annotated[Path, typer.Argument(help="File to write; .gz is compressed")]
 Kind: TypeAlias = Annotated[
-    Format | None,
-    typer.Option("--format", "-f", help="Format of the text (default: by its name)"),
+    Format | None, typer.Option("--format", "-f", help="Format of the text (default: by its name)")
 ]
 Columns: TypeAlias = Annotated[
-    str,
-    typer.Option(help="Attributes of columns, as orth,tag,ner (default: orth, and B-X as ner)"),
+    str, typer.Option(help="Attributes of columns, as orth,tag,ner (default: orth, and B-X as ner)")
 ]
 
 
