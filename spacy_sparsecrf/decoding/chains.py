@@ -110,8 +110,7 @@ class SpanEvents:
         if wrong.any():
             number = int(wrong.argmax())
             values = {"length": lengths[number], "start": self.starts[number]}
-            message = Errors.SC408.format(number=number, n_tokens=n_tokens, **values)
-            raise SparseCRFError(message)
+            raise SparseCRFError(Errors.SC408.format(number=number, n_tokens=n_tokens, **values))
 
 
 def constrain(chains: Chains, permitted: Mask | None) -> None:

@@ -121,9 +121,8 @@ class Decoder:
         labels = np.empty(source.n_tokens, dtype=np.int32)
         for tokens, run, mask in self._runs(source, permitted):
             of = self.transitions
-            if self._kind == "maxent" and not (
-                mask is not None or of.masked or of.search.favourite
-            ):
+            is_free = mask is None and not (of.masked or of.search.favourite)
+            if self._kind == "maxent" and is_free:
                 # Tokens are independent, and the first label wins ties.
                 scores = self._token_scores(run)
                 if self._bias is not None:

@@ -301,8 +301,7 @@ class PartitionedWorkingLoss(OffsetLoss):
         """Return sums over shards at the last evaluation; method: of `_Weights`."""
         assert self._loss.evaluated is not None
         last, weights = self._loss.evaluated
-        args = *self.named, *last.args(weights)
-        return self._loss.partition.summed("at_last", method, *args)
+        return self._loss.partition.summed("at_last", method, *self.named, *last.args(weights))
 
 
 class PartitionedLoss(FullLoss):
@@ -333,8 +332,7 @@ class PartitionedLoss(FullLoss):
         self.evaluated: tuple[PartitionedWorkingLoss, Floats] | None = None
 
     def _coordinates(self, which: str) -> Longs:
-        of_workers = self.partition.ask("coordinates", which)
-        return self.with_prior(distinct(np.concatenate(of_workers)))
+        return self.with_prior(distinct(np.concatenate(self.partition.ask("coordinates", which))))
 
     def descent_coordinates(self) -> Longs:
         """Return the coordinates of all shards; see `ChainLoss.descent_coordinates`."""

@@ -281,9 +281,8 @@ class DataChecks:
         if self._is_evaluated:
             return
         self._is_evaluated = True
-        if any(
-            label not in (None, "", (), OUTSIDE) for each in examples for label in target.gold(each)
-        ):
+        labels = (label for each in examples for label in target.gold(each))
+        if any(label not in (None, "", (), OUTSIDE) for label in labels):
             return
         what = f"{len(examples)} Docs without gold annotation" if examples else "no Docs"
         warn(Warnings.SCW217.format(name=name, what=what))

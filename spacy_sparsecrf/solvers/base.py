@@ -425,8 +425,7 @@ def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float,
     value, gradient = loss.value_and_grad(theta)
     if not np.isfinite(gradient).all():
         value = np.inf
-    total = gradient + penalty.slope(theta)
-    return value + penalty.value(theta), total
+    return value + penalty.value(theta), gradient + penalty.slope(theta)
 
 
 def smallest_subgradient(penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:

@@ -161,8 +161,7 @@ class InTurn:
     def _active(self, model: CRFModel) -> tuple[Longs, Longs]:
         """Return the feature, from 0 to U + B, and the coordinate of each weight of a model."""
         coordinates, _ = coordinates_of(self._names, model)
-        n_unigram = len(self._corpus.unigram_keys)
-        return places_of(coordinates, n_unigram, self._widths)[0], coordinates
+        return places_of(coordinates, len(self._corpus.unigram_keys), self._widths)[0], coordinates
 
     def _n_admitted(self) -> int:
         """Return the number of weights that the admitted features may have."""

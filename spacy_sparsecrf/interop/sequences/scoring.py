@@ -37,13 +37,11 @@ class CompiledRoad:
 
     def labels(self, read: Numbered) -> Iterator[list[int]]:
         """Yield the most probable labels of each sequence."""
-        scored = self._score(read)
-        return _cut(read, self._decoder.viterbi(scored))
+        return _cut(read, self._decoder.viterbi(self._score(read)))
 
     def marginals(self, read: Numbered) -> Iterator[list[list[float]]]:
         """Yield p(y_t = y | x) of each sequence: [T, Y]."""
-        scored = self._score(read)
-        return _cut(read, self._decoder.marginals(scored))
+        return _cut(read, self._decoder.marginals(self._score(read)))
 
 
 def _cut(read: Numbered, found: Array) -> Iterator[list[Any]]:
