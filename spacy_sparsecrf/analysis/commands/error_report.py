@@ -89,7 +89,7 @@ def _print_mistake(mistake: Mistake, n: int) -> None:
             if span.end - span.start < len(mistake.words):
                 own[-1] += f" ({escape(mistake.text_of(span))})"
         labels.append(f"{name} {' + '.join(own) or 'none'}")
-    msg.divider(f"Doc {mistake.doc}, {mistake.fault}")
+    msg.divider(f"Doc {mistake.doc}: {'wrong ' * ('' not in mistake.pair)}{mistake.fault}")
     words = *mistake.before, "[", *mistake.words, "]", *mistake.after
     msg.text(escape(" ".join(words)))
     msg.text(", ".join(labels))
