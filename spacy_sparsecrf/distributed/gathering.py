@@ -123,9 +123,7 @@ def _index(
     for low, high in pairwise(bounds):
         of_workers = pool.ask("features", [(*run, low, high - 1) for run in runs])
         ranges.append(index.merged_features(of_workers, min_freq))
-    features = index.FeatureCounts(
-        *(np.concatenate(column) for column in zip(*ranges, strict=True))
-    )
+    features = index.FeatureCounts(*map(np.concatenate, zip(*ranges, strict=True)))
     whole, numbers = index.merged_rows([of_file for survey in surveys for of_file in survey.rows])
     merged, _, context = index.build_index(features, whole, min_freq)
     return merged, [context[own] for own in numbers]

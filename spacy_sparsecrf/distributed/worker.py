@@ -167,10 +167,8 @@ class Worker(WorkerShard):
 
     def features(self, first: int, last: int, low: int, high: int) -> index.FeatureCounts:
         """Return the features of the files first:last with hashes from low to high, inclusive."""
-        numbers = range(first, last)
-        return index.merged_features(
-            [self._part(n).features.between(low, high, n) for n in numbers]
-        )
+        found = [self._part(n).features.between(low, high, n) for n in range(first, last)]
+        return index.merged_features(found)
 
     def encode(self, plan: EncodingPlan, first: int, last: int) -> EncodedCorpus:
         """Return the sequences first:last of the whole corpus."""

@@ -46,9 +46,8 @@ class FactorStorage:
         paired = ~lattice.begins[:n_tokens] & (np.diff(lattice.ctx_features.indptr)[context] > 0)
         tokens = np.flatnonzero(paired)
         n_contexts = max(1, len(lattice.ctx_features.indptr) - 1)
-        keys, group = np.unique(
-            sequence[tokens] * n_contexts + context[tokens], return_inverse=True
-        )
+        cells = sequence[tokens] * n_contexts + context[tokens]
+        keys, group = np.unique(cells, return_inverse=True)
         order = np.argsort(group, kind="stable")
         bounds = np.searchsorted(group[order], np.arange(len(keys) + 1)).astype(np.int64)
         places = (tokens - self._offsets[sequence[tokens]])[order].astype(np.int32)

@@ -137,9 +137,8 @@ class HessianProduct:
         result = np.zeros(len(vector))
         for i in range(len(space.shards)):
             vectors, beta = self._vectors(i)
-            tangents = Tangents(
-                beta, self._forward_change, self._backward_change, vectors.marginals
-            )
+            changes = self._forward_change, self._backward_change
+            tangents = Tangents(beta, *changes, vectors.marginals)
             self._differentiate(i, vector, vectors, tangents)
             self._pairs.add(i, vectors, tangents)
         working.sum_bundles()

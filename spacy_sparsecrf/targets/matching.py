@@ -122,8 +122,7 @@ class Matches:
     def __init__(self) -> None:
         self.pairs: Counter[tuple[str, str]] = Counter()
         # By label: a row each for gold and predicted spans, with their number and sums of matches.
-        self._sums: defaultdict[str, NDArray[np.float64]]
-        self._sums = defaultdict(lambda: np.zeros((2, 1 + len(KINDS))))
+        self._sums = defaultdict[str, NDArray[np.float64]](lambda: np.zeros((2, 1 + len(KINDS))))
 
     def add(self, gold: Sequence[Span], predicted: Sequence[Span]) -> list[Group]:
         """Count the spans of a Doc.

@@ -236,28 +236,23 @@ class Run:
             one, and the gradient [K]; None to keep the current working set.
         """
         old: Longs = self._working.coordinates
+        theta, gradient, l1 = state.solver.theta, state.solver.gradient, self._penalty.l1
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
         with Task("Screening"):
-            found, gradients, squared_excess = self.loss.screen(
-                self._working, state.solver.theta, self._penalty.l1, limit
-            )
+            found, gradients, squared_excess = self.loss.screen(self._working, theta, l1, limit)
         convex = self.loss.is_convex
         state.gap = self._bound(state.solver, squared_excess) if convex else np.inf
         new = np.isin(found, old, assume_unique=True, invert=True)
         found, gradients = found[new], gradients[new]
-        worst = np.abs(gradients).max(initial=self._penalty.l1)
-        state.violation = float(worst) - self._penalty.l1
-        staying = (state.solver.theta != 0.0) | (
-            np.abs(state.solver.gradient) > _SHRINK * self._penalty.l1
-        )
+        state.violation = float(np.abs(gradients).max(initial=l1)) - l1
+        staying = (theta != 0.0) | (np.abs(gradient) > _SHRINK * l1)
         staying |= self._working.model_weights(np.zeros(len(old))) != 0.0
         if not len(found) and staying.sum() >= _WORTH_SHRINKING * len(old):
             return None
         coordinates = np.concatenate((old[staying], found))
         order = np.argsort(coordinates)
         source = np.concatenate((np.flatnonzero(staying), np.full(len(found), -1)))[order]
-        gradient = np.concatenate((state.solver.gradient[staying], gradients))[order]
-        return coordinates[order], source, gradient
+        return coordinates[order], source, np.concatenate((gradient[staying], gradients))[order]
 
     def _bound(self, state: Any, squared_excess: float | None = None) -> float:
         """Return the bound `ElasticNet.gap`.
