@@ -76,11 +76,11 @@ def train(
 
 
 def _check_keys(config: Config) -> None:
-    """Raise an error for a key that looks like a missing one: spaCy would ignore it."""
+    """Raise an error for a key that looks like another one: spaCy would ignore it."""
     for block in ("nlp", "training", "initialize"):
-        known, own = DEFAULT_CONFIG[block].keys(), config.get(block, {}).keys()
-        for key in own - known:
-            if near := nearest(key, known - own):
+        known = DEFAULT_CONFIG[block].keys()
+        for key in config.get(block, {}).keys() - known:
+            if near := nearest(key, known):
                 values = {"block": block, "key": key, "nearest": near, "known": ", ".join(known)}
                 raise SparseCRFError(Errors.SC401.format(**values))
 

@@ -178,6 +178,11 @@ MISTAKES = [
         r"SC661\] .*no section \[componets\]\. .*mean components\?",
     ),
     ("patience = 1", "patiense = 1", r"SC401\] \[training\] .*'patiense'.*mean patience\?"),
+    (
+        "max_steps",
+        "max_step = 3\nmax_steps",
+        r"SC401\] \[training\] .*'max_step'.*mean max_steps\?",
+    ),
     ("pipeline = [", "pipelin = [", r"SC401\] \[nlp\] .*'pipelin'.*mean pipeline\?"),
     ("before_init", "befor_init", r"SC401\] \[initialize\] .*'befor_init'.*mean before_init\?"),
     ('_ner"', '_nr"', r"SC663\] factory = 'sparse_crf_nr'.*mean sparse_crf_ner\?"),
