@@ -110,6 +110,14 @@ def for_templates() -> Names:
 
 def for_columns() -> Names:
     nlp = spacy.blank("en")
+    nlp.add_pipe("tok2vec")
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "tok2vec"}
+    nlp.add_pipe(
+        "tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}}
+    )
+    examples = [Example.from_dict(nlp.make_doc("Ada wrote"), {"tags": ["NNP", "VBD"]})]
+    nlp.initialize(lambda: examples)
+    nlp.add_pipe("attribute_ruler").add([[{"TAG": "NNP"}]], {"POS": "PROPN"})
     nlp.add_pipe("entity_ruler", name="ner").add_patterns([{"label": "PER", "pattern": "Ada"}])
     nlp.to_disk("en_core_web_sm")
     DocBin(docs=[nlp("Ada wrote."), nlp("They wrote.")]).to_disk("entities.spacy")
