@@ -161,7 +161,8 @@ PARTS = {
     f"{OF}scorer.@scorers": "spacy.senter_scorer.v1",
     **{f"initialize.components.NAME.{key}": "x" for key in ("init_weights", "checkpoint")},
     **{f"initialize.components.NAME.{key}": '["x", "y"]' for key in ("shards", "labels")},
-    **{"training.patience": "77", "training.max_epochs": "78"},
+    **{"training.patience": "77", "training.max_epochs": "78", "training.max_steps": "79"},
+    "training.score_weights.speed": "0.5",
     "training.batcher.@batchers": "spacy.batch_by_padded.v1",
 }
 
