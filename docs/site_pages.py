@@ -126,15 +126,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Point links to where documents are in the site, and write formulas as MathML.
 
-    The first page has README's example in front of "Get started".
+    The first page has README's example and results in front of "Get started".
     """
     source = page.file.src_uri
     if source == "index.md":
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        [example] = re.findall(
-            r"^## Train an entity recognizer\n.*?^```text\n.*?^```\n", readme, re.M | re.S
-        )
-        markdown = markdown.replace("## Get started\n", f"{example}\n## Get started\n")
+        [middle] = re.findall(r"^## Install\n.*?(?=^## Documentation\n)", readme, re.M | re.S)
+        middle = re.sub(r"\]\(docs/", "](", middle)
+        markdown = markdown.replace("## Get started\n", f"{middle}## Get started\n")
     parts = CODE.split(markdown)
     for i in range(0, len(parts), 2):
         parts[i] = LINK.sub(lambda found: _link(found, source), parts[i])
