@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spacy_sparsecrf.cli.config import shipped_configs
-from spacy_sparsecrf.errors import DOCUMENTATION
+from spacy_sparsecrf.errors import DOCUMENTATION, Warnings
 from spacy_sparsecrf.pipeline import settings
 
 from .test_structure import ADD_ONS, BASE, MAY_IMPORT, modules
@@ -125,6 +125,13 @@ def test_the_reference_lists_every_setting():
     known = {key for block in (*blocks, settings.StageSettings) for key in block.model_fields}
     text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert [key for key in known - {"removed"} if f"`{key}`" not in text] == []
+
+
+def test_the_table_of_warnings_lists_every_code_once():
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8").partition("## Warnings\n")[2]
+    cells = re.findall(r"^\| (SCW[^|]*)\|", text, flags=re.M)
+    codes = re.findall(r"SCW\d+", " ".join(cells))
+    assert sorted(codes) == sorted(code for code in vars(Warnings) if code.startswith("SCW"))
 
 
 def test_no_name_of_what_was_removed_is_left():

@@ -120,7 +120,8 @@ def for_columns() -> Names:
     nlp.add_pipe("attribute_ruler").add([[{"TAG": "NNP"}]], {"POS": "PROPN"})
     nlp.add_pipe("entity_ruler", name="ner").add_patterns([{"label": "PER", "pattern": "Ada"}])
     nlp.to_disk("en_core_web_sm")
-    DocBin(docs=[nlp("Ada wrote."), nlp("They wrote.")]).to_disk("entities.spacy")
+    for name, texts in ("train", ["Ada wrote.", "They wrote."]), ("dev", ["Ada ran.", "We ran."]):
+        DocBin(docs=[nlp(text) for text in texts]).to_disk(f"{name}.spacy")
     return {}
 
 
