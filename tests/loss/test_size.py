@@ -174,7 +174,7 @@ def test_a_run_that_rests_holds_no_vectors_and_makes_the_same_steps():
     assert np.array_equal(runs[0].weights[1], runs[1].weights[1])
 
 
-# In a process of its own: others have free memory, of which glibc takes arrays first.
+# In a new process: an old one has free memory, from which glibc allocates arrays first.
 LARGE_ARRAYS = """
 from pathlib import Path
 import numpy as np
