@@ -315,6 +315,29 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         if self._state is not None:
             self._state.stepped = False
 
+    def rehearse(
+        self, examples: Iterable[Example], *, losses: dict[str, float] | None = None, **config: Any
+    ) -> dict[str, float]:
+        """Do nothing, because a batch solver does not forget.
+
+        Parameters
+        ----------
+        examples : iterable of Example
+            Not used.
+        losses : dict of str to float, optional
+            A loss of 0 is added if the component has none.
+        config
+            Not used.
+
+        Returns
+        -------
+        dict of str to float
+            The losses.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        return losses
+
     def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
         """Do nothing: optimizers average weights of other pipes, never of this component."""
         yield
