@@ -17,7 +17,6 @@ REFUSED: dict[tuple[str, str], str] = {
     # A corpus in shards.
     ("whole corpus", "shards"): Errors.SC906,
     ("per token", "shards"): Errors.SC906,
-    ("schedule", "shards"): Errors.SC906,
     ("stack", "shards"): Errors.SC906,
     ("real values", "shards"): Errors.SC906,
     # Requirements of solvers.
@@ -36,9 +35,6 @@ REFUSED: dict[tuple[str, str], str] = {
     ("clusters", "several labels"): Errors.SC360,
     ("constrained", "per token"): Errors.SC357,
     # Loops around training.
-    ("clusters", "schedule"): Errors.SC334,
-    ("no templates", "schedule"): Errors.SC333,
-    ("schedule", "stack"): Errors.SC412,
     ("stack", "no reader"): Errors.SC411,
     ("reader", "no stack"): Errors.SC416,
     # Updates without a corpus, and predictions.

@@ -318,27 +318,6 @@ class Errors(metaclass=_Coded):
         '[components.NAME.learning] precision = "float32" or min_freq, or remove templates.'
     )
     SC325 = "[components.NAME.solver] {key} = {value!r} is not supported. Choose one of: {known}."
-    SC330 = (
-        "Stage {stage} of [components.NAME.learning] schedule names {pattern!r}, but "
-        "[components.NAME.features] templates are: {known}. Write one, or a pattern with *."
-    )
-    SC331 = (
-        "No stage of [components.NAME.learning] schedule names the templates {templates}. Name "
-        'each in a stage, or add a last stage with "*" for all that are left.'
-    )
-    SC332 = (
-        "Stage {stage} of [components.NAME.learning] schedule: {parent} cannot be a parent of "
-        "{child}: {reason}. Name a template of an earlier stage, or [] for no parents."
-    )
-    SC333 = (
-        "[components.{name}.learning] schedule names templates, but [components.{name}.features] "
-        'has none. Choose @crf_features = "spacy_sparsecrf.Templates.v1", or remove the schedule.'
-    )
-    SC334 = (
-        "[components.{name}.learning] schedule cannot be combined with {first}. Set clusters = 0, "
-        "or remove the schedule."
-    )
-    SC335 = "Stage {stage} of [components.NAME.learning] schedule adds no template. Correct it."
     SC336 = (
         "Solver {solver} does not support a penalty ({second}). Set [components.{name}] l2 = 0, or "
         "choose another [components.{name}.solver], such as spacy_sparsecrf.SGD.v1."
@@ -469,10 +448,6 @@ class Errors(metaclass=_Coded):
     SC411 = (
         "[components.{name}.learning.stack] folds: no template reads the first stage. Add some to "
         '[components.{name}.features], such as "u:first[0]", or set folds = 0 there.'
-    )
-    SC412 = (
-        "[components.{name}.learning] stack and {first} cannot be combined. Set one of them to its "
-        "default: folds = 0 of stack, or schedule = []."
     )
     SC414 = "[components.{name}.learning.stack] folds = {folds}, but there are {n} Docs. Lower it."
     SC415 = (

@@ -73,7 +73,6 @@ SAMPLES: dict[str, list[Fragment]] = {
     "learning.label_weights": [{"learning": {"label_weights": {"U-VP": 2.0}}}],
     "learning.doc_weight": [{"learning": {"doc_weight": "weight"}}],
     "learning.prior": [{"learning": {"prior": "prior"}}],
-    "learning.schedule": [{"learning": {"schedule": [{"templates": "*", "steps": 1}]}}],
     "learning.stack": [
         {"learning": {"stack": {"folds": 2, "steps": 1}}} | with_templates("u:first[0]"),
         {"learning": {"stack": {"folds": 2, "steps": 1}}},

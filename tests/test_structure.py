@@ -240,7 +240,7 @@ def test_one_function_selects_the_loop_around_training():
         for module in modules().values()
         for name, function in functions(module)
         for node in ast.walk(function)
-        if isinstance(node, ast.Attribute) and node.attr in ("schedule", "stack", "stages")
+        if isinstance(node, ast.Attribute) and node.attr == "stack"
         if ast.unparse(node.value).split(".")[-1] == "learning"
     }
     assert readers == {"pipeline.training_state.driver_of", "pipeline.settings.Setup.facts"}

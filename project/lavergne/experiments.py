@@ -21,8 +21,9 @@ class Experiment:
 
     name: of its row; data: name of a task; templates; solver, settings: see `crf_solvers`; l1, l2:
     the penalty; polish: numbers of L-BFGS iterations after training, each from the same weights;
-    schedule: stages of templates; observed_only, precision: see `ChainLoss`; cap, most: maximum
-    processor seconds, and outer iterations; warm_start: whether to begin with a warm start.
+    stages: templates of each stage, see `stages`; by_label: whether stages admit features with
+    single labels; observed_only, precision: see `ChainLoss`; cap, most: maximum processor seconds,
+    and outer iterations; warm_start: whether to begin with a warm start.
     """
 
     name: str
@@ -33,7 +34,8 @@ class Experiment:
     l1: float = L1
     l2: float = L2
     polish: tuple[int, ...] = (5, 10)
-    schedule: tuple[dict[str, Any], ...] = ()
+    stages: tuple[tuple[str, ...], ...] = ()
+    by_label: bool = False
     observed_only: bool = False
     precision: str = "float64"
     cap: float = 3600.0
@@ -91,19 +93,11 @@ def _changed(one: Experiment, suffix: str, **changes: Any) -> Experiment:
     return replace(one, name=f"{one.name}-{suffix}", **changes)
 
 
-def _stages(family: str, admit: str) -> tuple[dict[str, Any], ...]:
-    """Return stages that admit windows by length, where smaller windows are active."""
+def _in_stages(one: Experiment, family: str, suffix: str) -> Experiment:
+    """Return an experiment that admits windows by length, where smaller windows are active."""
     n, variant = parts_of(family)
-    stages = []
-    for length in range(1, int(n) + 1, 2):
-        stage: dict[str, Any] = {"templates": f"*:ngrm({length}, orth){variant}"}
-        if length < int(n):
-            # Enough for the error to stabilise, before convergence.
-            stage["steps"] = 2
-        if length > 1:
-            stage["admit"] = admit
-        stages.append(stage)
-    return tuple(stages)
+    stages = tuple(ngrm(f"{length}{variant}") for length in range(1, int(n) + 1, 2))
+    return _changed(one, suffix, stages=stages, by_label=suffix == "by-labels")
 
 
 def phonemes() -> Iterator[Experiment]:
@@ -137,9 +131,8 @@ def penalties() -> Iterator[Experiment]:
 def structured() -> Iterator[Experiment]:
     """Yield section 5.4, on letters: windows in stages, and observed pairs only."""
     for family in ("5", "7", "5+", "5++"):
-        for admit in ("features", "labels"):
-            schedule = _stages(family, admit)
-            yield _changed(letters("phonemes", family), f"by-{admit}", schedule=schedule)
+        for suffix in ("by-features", "by-labels"):
+            yield _in_stages(letters("phonemes", family), family, suffix)
     for family in ("5", "7", "5+"):
         yield _changed(letters("phonemes", family), "observed", observed_only=True)
 
@@ -150,7 +143,7 @@ def joint() -> Iterator[Experiment]:
         one = letters("joint", family, settings=_SOONER)
         yield one
         if family in ("5+", "5++"):
-            yield _changed(one, "by-labels", schedule=_stages(family, "labels"))
+            yield _in_stages(one, family, "by-labels")
         yield letters("joint", family, "sgd")
 
 

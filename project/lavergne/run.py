@@ -14,31 +14,27 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from subprocess import CalledProcessError
 from typing import Annotated, Any
 
 import srsly
 import typer
-from measure.data import Data, Read, Scored, Source, sample
+from measure.data import Data, Scored, Source, sample
 from measure.processes import run
 from measure.results import Quick, Results
-from spacy.tokens import Doc
 from wasabi import msg
 
-from spacy_sparsecrf.corpus.encoded import Observations
-from spacy_sparsecrf.corpus.schedule import Stage
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.template_hierarchy import TemplateHierarchy, TemplateTreeRecord
 from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.pipeline.settings import LearningSettings
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.run import Polish
-from spacy_sparsecrf.training.stages import InTurn, Trainer
-from spacy_sparsecrf.training.training import Problem, Training
+from spacy_sparsecrf.training.training import NOT_POLISHED, Problem, Training
 
 from .experiments import EXPERIMENTS, SETTINGS, WARM_START, Experiment
+from .stages import Stages, WindowReader
 
 # Experiments of a trial: one of each type.
 QUICK = (
@@ -56,6 +52,8 @@ TASKS = {
 QUICK_SEQUENCES, _QUICK_CAP = 60, 2.0
 # Wapiti's stopping rule: number of last development error rates, and their maximum range.
 WINDOW, CLOSE = 5, 0.02
+# Outer iterations of a stage but the last: enough for the error to stabilise, before convergence.
+STAGE_STEPS = 2
 
 
 def is_steady(errors: Sequence[float]) -> bool:
@@ -67,63 +65,56 @@ def is_steady(errors: Sequence[float]) -> bool:
 class Run:
     """A running experiment: its corpus, its training run, and its development and test parts.
 
-    errors: development error after each outer iteration; begun: number of iterations before the
-    stage; is_last: whether it is the last one; admitted: number of candidate weights: of the stage,
-    observed pairs, or all.
+    errors: development error after each outer iteration; admitted: number of candidate weights: of
+    the stage, observed pairs, or all.
     """
 
     def __init__(self, experiment: Experiment, data: str, n: int) -> None:
-        self.experiment, self.begun, self.is_last = experiment, 0, True
-        self.errors: list[float] = []
-        source, featurizer = TASKS[experiment.data], Featurizer(experiment.templates)
-        parts = [sample(source.rows(p, data), n) for p in ("train", "dev", "test")]
-        train, dev, test = parts
-        self.labels, read = source.labels(train), self._reader(featurizer)
-        self.corpus = source.corpus(read, train, self.labels)
-        self.dev, self.test = (source.scored(read, part, self.labels) for part in (dev, test))
+        self.experiment, self.errors = experiment, list[float]()
+        source = TASKS[experiment.data]
+        train, dev, test = (sample(source.rows(p, data), n) for p in ("train", "dev", "test"))
+        self.labels = source.labels(train)
+        read = WindowReader(experiment.stages) if experiment.stages else None
+        featurizer = Featurizer(experiment.templates)
+        self.corpus = source.corpus(read or featurizer, train, self.labels)
+        self.dev, self.test = (source.scored(featurizer, p, self.labels) for p in (dev, test))
         settings = {**SETTINGS.get(experiment.solver, {}), **experiment.settings}
-        self.solver = crf_solvers.get(f"spacy_sparsecrf.{experiment.solver}.v1")(**settings)
-        options: dict[str, Any] = {
-            "l1": experiment.l1,
-            "l2": experiment.l2,
-            "n_threads": 1,
-            "problem": Problem(
-                observed_only=experiment.observed_only, precision=experiment.precision
-            ),
-            "warm_start": WarmStart(**WARM_START) if experiment.warm_start else WarmStart(epochs=0),
-        }
-        make: Any = Training
-        if self._record is not None:
-            tree = self._record.tree(self.corpus)
-            options |= {"tree": tree, "stages": self._stages, "report": self._note}
-            make = InTurn
-        self.training: Trainer = make(self.corpus, self.labels, self.solver, **options)
-        observed = experiment.observed_only
-        potential = self.corpus.n_potential(len(self.labels))
-        self.admitted = self.training.size.n_potential if observed else potential
+        begin = partial(
+            Training,
+            labels=self.labels,
+            solver=crf_solvers.get(f"spacy_sparsecrf.{experiment.solver}.v1")(**settings),
+            l1=experiment.l1,
+            l2=experiment.l2,
+            n_threads=1,
+            warm_start=WarmStart(**WARM_START) if experiment.warm_start else WarmStart(epochs=0),
+        )
+        self._problem = Problem(
+            observed_only=experiment.observed_only, precision=experiment.precision
+        )
+        self._stages: Stages | None = None
+        self._begun = 0
+        if read is None:
+            self.training = begin(self.corpus, problem=self._problem)
+            potential = self.corpus.n_potential(len(self.labels))
+            observed = experiment.observed_only
+            self.admitted = self.training.size.n_potential if observed else potential
+        else:
+            n_labels, by_label = len(self.labels), experiment.by_label
+            self._stages = Stages(self.corpus, n_labels, read, begin, by_label=by_label)
+            self._begin_stage(self._stages)
 
-    @property
-    def _stages(self) -> list[Stage]:
-        schedule = {"schedule": list(self.experiment.schedule)}
-        learning = LearningSettings.validated(self.experiment.name, schedule)
-        return [Stage(**dict(stage)) for stage in learning.schedule]
+    def _begin_stage(self, stages: Stages, init: CRFModel | None = None) -> None:
+        self.training = stages.training(self._problem, init)
+        self.admitted, self._begun = stages.n_admitted, len(self.errors)
 
-    def _reader(self, featurizer: Featurizer) -> Read:
-        self._record: TemplateTreeRecord | None = None
-        if not self.experiment.schedule:
-            return featurizer
-        hierarchy = TemplateHierarchy.of(featurizer.parsed, featurizer.templates, self._stages)
-        record = self._record = TemplateTreeRecord(featurizer, hierarchy)
-
-        def read(docs: Sequence[Doc], sequences: str = "sents") -> Observations:
-            found = featurizer(docs, sequences)
-            record.add(found)
-            return found
-
-        return read
-
-    def _note(self, number: int, of: int, admitted: int, active: int) -> None:
-        self.begun, self.is_last, self.admitted = len(self.errors), number == of, admitted
+    def _advance(self, stages: Stages) -> None:
+        """Begin the next stage."""
+        model = self.training.model(NOT_POLISHED, "float64")
+        stages.advance(model)
+        # Free its arrays before those of the next run are created.
+        self.training.close()
+        del self.training
+        self._begin_stage(stages, model)
 
     def train(self, cap: float) -> tuple[CRFModel, dict[str, Any]]:
         """Train until the development error is steady.
@@ -138,11 +129,15 @@ class Run:
             if best is None or errors[-1] < min(errors[:-1]):
                 best = model
             passes += report.passes
-            # The plateau at the end of a stage must not stop the next stage.
-            cut = time.process_time() - start > cap or i >= self.experiment.most
-            steady = self.is_last and is_steady(errors[self.begun :])
-            if steady or report.end or cut:
+            is_cut = time.process_time() - start > cap or i >= self.experiment.most
+            is_last = self._stages is None or self._stages.is_last
+            n_steps = len(errors) - self._begun
+            steady = is_steady(errors[self._begun :]) if is_last else n_steps == STAGE_STEPS
+            is_over = bool(report.end) or steady
+            if is_cut or (is_over and is_last):
                 break
+            if is_over and self._stages is not None:
+                self._advance(self._stages)
         assert best is not None
         return best, {
             "iterations": i,
@@ -150,7 +145,7 @@ class Run:
             "objective": report.objective,
             "learnt": report.n_active,
             "best_iteration": errors.index(min(errors)) + 1,
-            "cut": not (steady or report.end),
+            "cut": not (is_over and is_last),
         }
 
 
@@ -231,7 +226,7 @@ def main(
         return
     results = Results(output / "results.jsonl", quick)
     left = [x for x in wanted if results.rows.get(x.name, {}).get("experiment") != given(x)]
-    kinds = {(x.solver, x.l1 > 0, bool(x.schedule), x.observed_only, x.precision): x for x in left}
+    kinds = {(x.solver, x.l1 > 0, bool(x.stages), x.observed_only, x.precision): x for x in left}
     for one in () if quick else kinds.values():
         run_child(one, data, quick=True)  # compiles what is not compiled yet
     failed = []

@@ -46,7 +46,7 @@ from .spacy_loop import Loop, check_loop, idle_attributes
 from .training_state import TrainingState, begin, driver_of, report_end
 
 if TYPE_CHECKING:
-    from ..training.stages import Trainer
+    from ..training.training import Training
 
 Scorer: TypeAlias = Callable[..., dict[str, Any]]
 
@@ -187,8 +187,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         examples = annotated(examples, upstream) if upstream else examples
         with within_memory(self.name), storage.renewed(setup, nlp, earlier):
             driver = driver_of(setup)
-            tree = None if driver is None else driver.tree
-            job = Job(setup, label_ids, checks, record_of(setup), tree, nlp, shards, upstream)
+            job = Job(setup, label_ids, checks, record_of(setup), nlp, shards, upstream)
             divided = shards or self.engine.divides
             with reading(0 if divided else loop.n_used):
                 read = self.engine.compile(job) if divided else encode_corpus(examples, job)
@@ -272,7 +271,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             self.finish_update(sgd)
         return losses
 
-    def _step(self, state: TrainingState, training: "Trainer") -> None:
+    def _step(self, state: TrainingState, training: "Training") -> None:
         """Do one iteration over the corpus, and take its model."""
         # Free the corpus, which the run has encoded, and the decoder of the last model.
         state.restart, nothing = None, cast("Any", None)
@@ -342,13 +341,13 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Do nothing: optimizers average weights of other pipes, never of this component."""
         yield
 
-    def training_run(self) -> "Trainer":
+    def training_run(self) -> "Training":
         """Return the training run. RAISES: SparseCRFError without one."""
         if self._state is None or self._state.trainer is None:
             raise SparseCRFError(Errors.SC202.format(name=self.name))
         return self._state.trainer
 
-    def end_training(self) -> "Callable[..., Trainer]":
+    def end_training(self) -> "Callable[..., Training]":
         """End the training run before its first step, and free its arrays.
 
         RETURNS: a function that begins another run; its arguments override those of this one.
@@ -357,7 +356,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.training_run()
         state = cast("TrainingState", self._state)
         self._state = replace(state, trainer=None)
-        return cast("Callable[..., Trainer]", state.restart)
+        return cast("Callable[..., Training]", state.restart)
 
     # Prediction
 

@@ -25,7 +25,6 @@ DEFAULT_LEARNING: dict[str, Any] = {
     "negative_seed": 0,
     "constrained": False,
     "prior": "",
-    "schedule": [],
     "stack": {},
     "warm_start": {},
     "polish": {},

@@ -31,7 +31,6 @@ from .settings import Setup
 
 if TYPE_CHECKING:
     from ..distributed.loss import Partition
-    from ..features.template_hierarchy import TemplateTreeRecord
 
 
 BATCH_SIZE = 512  # Docs featurised at once: bounds the memory of hashes, at no cost
@@ -135,16 +134,15 @@ class Job(NamedTuple):
     """The arguments to encode a corpus.
 
     setup: of the component; label_ids: maps labels to ids; checks: counts examples; record: reads
-    the Docs, and names features later, or None; tree: records parents of features, or None; nlp:
-    the pipeline, or None; shards: file patterns of a partitioned corpus, empty if examples are
-    given; upstream: pipes that annotate its Docs; joins: whether short Docs may be joined.
+    the Docs, and names features later, or None; nlp: the pipeline, or None; shards: file patterns
+    of a partitioned corpus, empty if examples are given; upstream: pipes that annotate its Docs;
+    joins: whether short Docs may be joined.
     """
 
     setup: Setup
     label_ids: LabelIds
     checks: DataChecks
     record: NameRecord | None = None
-    tree: "TemplateTreeRecord | None" = None
     nlp: Language | None = None
     shards: Sequence[str] = ()
     upstream: Sequence[Any] = ()
@@ -285,8 +283,6 @@ class ExampleReader:
 
     def _encode(self, found: Observations, labels: Ints, weights: Floats | None) -> None:
         """Add observations; labels, weights: [N], of their tokens."""
-        if self._job.tree is not None:
-            self._job.tree.add(found)
         if weights is not None:
             # A sequence without tokens counts once.
             lengths, own = np.diff(found.offsets), weights

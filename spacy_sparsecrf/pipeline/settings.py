@@ -16,7 +16,6 @@
     negative_seed = 0      seed for the selection of these tokens
     constrained = false    whether log Z is over valid sequences only
     prior = ""             path of a saved pipeline; the penalty is centred on its weights
-    schedule = []          stages in which features of groups of templates are admitted, see below
     stack = {}             settings of a first-stage model, whose predictions templates read:
                            {"folds": 5}, see `StackSettings`
     clusters = 0           number of clusters of labels for model = "maxent" with many labels, about
@@ -30,18 +29,12 @@
 Label weights define a weighted likelihood: how much an example counts, not the cost of a mistake.
 A high weight of a rare label raises the weight of *all* labels in the same sequences; in a
 per-position model, whose sequences are single tokens, it affects that token only.
-
-A schedule is a list of stages, in which features are admitted:
-
-    schedule = [{"templates": ["b:", "u:lower[0]"], "steps": 2}, {"templates": "*"}]
-
-Keys of a stage: see `corpus.schedule.Stage`; a single pattern may replace a list of one pattern.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +44,6 @@ from typing_extensions import Self
 
 from .. import compatible
 from ..corpus.encoded import Observations
-from ..corpus.schedule import ADMIT, REQUIRE, Admit, Require
 from ..decoding.once import Once
 from ..decoding.transitions import valid_transitions
 from ..errors import Errors, SparseCRFError, nearest
@@ -113,11 +105,6 @@ _Pairs = Annotated[
     tuple[tuple[str, str], ...],
     Field(description='a list of pairs of labels, such as [["DT", "VB"]], "" for a boundary'),
 ]
-_Patterns = Annotated[
-    tuple[str, ...],
-    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
-    Field(description="a template, a pattern of templates, or a list of them"),
-]
 
 
 class SettingsBlock(BaseModel):
@@ -142,22 +129,15 @@ def _describe(owner: type[SettingsBlock], name: str, given: Any, error: Validati
     first, expected, path = error.errors()[0], "", list[str]()
     place = list(first["loc"])
     unknown = str(place.pop()) if first["type"] == "extra_forbidden" else ""
-    if first["type"] == "missing":
-        place.pop()
     for part in place:
         given = given[part]
-        if isinstance(part, int):
-            path[-1] += f", stage {part + 1}"
-            expected = f"a section of {', '.join(owner.model_fields)}"
-            continue
         path.append(str(part))
         field = owner.model_fields[str(part)]
-        kinds = (field.annotation, *get_args(field.annotation))
-        inner = [x for x in kinds if isinstance(x, type) and issubclass(x, SettingsBlock)]
-        owner = inner[0] if inner else owner
-        expected = field.description or f"a section of {', '.join(owner.model_fields)}"
-        if not inner:
+        kind = field.annotation
+        if not (isinstance(kind, type) and issubclass(kind, SettingsBlock)):
+            expected = field.description or ""
             break
+        owner, expected = kind, f"a section of {', '.join(kind.model_fields)}"
     if unknown:
         known = list(owner.model_fields)
         block = ".".join(["components", name, *path])
@@ -241,18 +221,6 @@ class PolishSettings(SettingsBlock):
     l2: _Number = 1e-5
 
 
-class StageSettings(SettingsBlock):
-    """A stage of a schedule, see `corpus.schedule.Stage`."""
-
-    templates: _Patterns
-    steps: _Natural = Field(default=0, description="a whole number >= 0, 0 = until they converge")
-    require: Require = Field(default="all", description=f"one of {', '.join(REQUIRE)}")
-    admit: Admit = Field(default="features", description=f"one of {', '.join(ADMIT)}")
-    parents: dict[str, _Patterns] = Field(
-        default={}, description='a section such as {"u:lower[-1]|lower[0]": []}'
-    )
-
-
 class LearningSettings(SettingsBlock):
     """Settings of the block `learning`; see above.
 
@@ -271,9 +239,6 @@ class LearningSettings(SettingsBlock):
     negative_seed: _Natural = 0
     constrained: _Truth = False
     prior: str = Field(default="", description='a path, or "" for none')
-    schedule: list[StageSettings] = Field(
-        default=[], description='a list of stages, such as {"templates": ["u:lower[0]"]}'
-    )
     stack: Annotated[StackSettings, _OR_DEFAULTS] = StackSettings()
     warm_start: Annotated[WarmStartSettings, _OR_DEFAULTS] = WarmStartSettings()
     polish: Annotated[PolishSettings, _OR_DEFAULTS] = PolishSettings()
@@ -364,8 +329,6 @@ class Setup(NamedTuple):
     @property
     def facts(self) -> dict[str, str]:
         """The facts for `compatible.check`, without those of solver and corpus."""
-        from ..features.featurizer import Featurizer
-
         own, learning, decoding = self.settings, self.settings.learning, self.settings.decoding
         stacked = getattr(self.features, "stacked", ())
         reads = ", ".join(sorted({*map(attrgetter("name"), stacked)}))
@@ -379,10 +342,8 @@ class Setup(NamedTuple):
             "clusters": learning.clusters and f"clusters = {learning.clusters}",
             "constrained": learning.constrained and "learning.constrained = true",
             "prior": learning.prior and "prior",
-            "schedule": learning.schedule and "schedule",
             "stack" if learning.stack.folds else "no stack": "stack",
             "reader" if reads else "no reader": reads or "templates",
-            "no templates": not isinstance(self.features, Featurizer) and "features",
             "token target": not isinstance(self.target, SpanTarget) and "target",
             "outside weight": decoding.outside_weight,
             "posterior": decoding.method == "posterior" and 'method = "posterior"',

@@ -27,25 +27,23 @@ from .settings import NotCopied, Setup
 if TYPE_CHECKING:
     from ..distributed.loss import Partition
     from ..solvers.base import StepReport
-    from ..training.stages import Trainer
-    from .drivers import Stack, Stages
+    from ..training.training import Training
+    from .drivers import Stack
 
 
-def driver_of(setup: Setup) -> Stages | Stack | None:
+def driver_of(setup: Setup) -> Stack | None:
     """Return the driver that the settings of a component select; None for one run."""
-    learning = setup.settings.learning
-    if not (learning.schedule or learning.stack.folds):
+    stack = setup.settings.learning.stack
+    if not stack.folds:
         return None
-    from .drivers import Stack, Stages
+    from .drivers import Stack
 
-    if learning.schedule:
-        return Stages(setup, learning.schedule)
-    return Stack(setup, learning.stack)
+    return Stack(setup, stack)
 
 
 def begin(
     job: Job,
-    driver: Stages | Stack | None,
+    driver: Stack | None,
     read: EncodedExamples,
     earlier: Earlier,
     checkpoint: str | Path | None,
@@ -153,10 +151,10 @@ class TrainingState(NotCopied):
     stepped: whether the run made its step since the last `finish_update`.
     """
 
-    trainer: Trainer | None
+    trainer: Training | None
     record: NameRecord | Partition | None
     checks: DataChecks
-    restart: Callable[..., Trainer] | None = None
+    restart: Callable[..., Training] | None = None
     checkpoint: Path | None = None
     stepped: bool = False
 

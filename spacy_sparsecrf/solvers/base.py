@@ -25,7 +25,7 @@ Longs: TypeAlias = NDArray[np.int64]
 # The l1 from which on the tolerance does not depend on it.
 _FULL_L1 = 0.1
 # Ends of a run, see `StepReport`.
-CONVERGED, IDLE, NO_STEPS = "converged", "no longer improves", "no steps left"
+CONVERGED, IDLE = "converged", "no longer improves"
 
 
 class Function(Protocol):
@@ -92,8 +92,7 @@ class StepReport:
         Bound on the objective minus its minimum (see `ElasticNet.gap`); infinite where none is
         known.
     end : str
-        How the run has ended: CONVERGED, IDLE if it no longer improves, NO_STEPS if a schedule
-        ends it; "" if it has not ended.
+        How the run has ended: CONVERGED, or IDLE if it no longer improves; "" if it has not ended.
 
     Examples
     --------

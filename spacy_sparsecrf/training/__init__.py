@@ -1,1 +1,1 @@
-"""Training runs: working sets, polishing, stages, checkpoints."""
+"""Training runs: working sets, polishing, checkpoints."""

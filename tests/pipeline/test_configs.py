@@ -146,7 +146,6 @@ SETTINGS = {
     **{"learning.negative_rate": "0.5", "learning.negative_seed": "4"},
     **{"learning.constrained": "true", "learning.clusters": "9", "learning.precision": "float32"},
     **{"learning.dtype": "float64", "learning.store_feature_names": "false"},
-    **{"learning.schedule": '[{"templates": "*", "steps": 7}]'},
     **{f"learning.warm_start.{key}": "7" for key in ("epochs", "seed")},
     **{f"learning.warm_start.{key}": "true" for key in ("averaged", "evaluated")},
     **{"learning.polish.iterations": "3", "learning.polish.l2": "0.25"},
@@ -222,8 +221,6 @@ def test_settings_of_the_command_line_reach_the_component(path, monkeypatch):
     for key, value in SETTINGS.items():
         *blocks, last = key.split(".")
         found = functools.reduce(dict.__getitem__, blocks, shown)[last]
-        if key == "learning.schedule":
-            found = [{**found[0], "templates": found[0]["templates"][0]}]
         assert found == (value if isinstance(found, str) else json.loads(value))
 
 

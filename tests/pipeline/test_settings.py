@@ -1,6 +1,5 @@
 """Settings of a component: refusals, non-JSON numbers, and effects of those of learning."""
 
-import logging
 from itertools import groupby
 
 import numpy as np
@@ -23,7 +22,7 @@ from spacy_sparsecrf.pipeline.settings import DecodingSettings, LearningSettings
 from ..decoding.span_cases import TRAINING, span_examples
 from ..golden import read_golden
 from ..model.test_saved import CONFIGS, MODELS
-from ..toy import accuracy, blank_with, docs_of, examples_of, make_sentences, train
+from ..toy import blank_with, docs_of, examples_of, make_sentences, train
 from ..training.learning_cases import loss_of, partial_problem
 
 REFUSED = read_golden(__file__, "refused.jsonl")
@@ -285,28 +284,3 @@ def test_weights_of_labels_in_a_pipeline(model):
         assert weights == pytest.approx([0.5, *[1.0] * 6, 3.0, 3.0, 3.0])
     again = Config().from_str(nlp.config.to_str())
     assert spacy.util.load_model_from_config(again)
-
-
-TEMPLATES = ["b:", "*:lower[0]", "u:suffix(3)[0]", "u:suffix(3)[-1]|suffix(3)[0]", "b:suffix(3)[0]"]
-SCHEDULE = [
-    {"templates": ["b:", "*:lower[0]", "u:suffix(3)[0]"], "steps": 2},
-    {"templates": "*", "require": "any", "parents": {"b:suffix(3)[0]": "u:suffix(3)[0]"}},
-]
-
-
-def test_a_pipeline_learns_in_stages_and_tells_of_them(caplog):
-    nlp = blank_with(TEMPLATES, lang="en", l1=0.2, learning={"schedule": SCHEDULE})
-    again = spacy.util.load_model_from_config(Config().from_str(nlp.config.to_str()))
-    models = []
-    for one in (nlp, again):
-        with caplog.at_level(logging.INFO, logger="spacy"):
-            losses = train(one, examples_of(one, make_sentences(150, 1)), 25)
-        assert losses == sorted(losses, reverse=True)
-        models.append(one.get_pipe("sparse_crf").model.to_bytes())
-    assert models[0] == models[1]
-    assert accuracy(nlp, make_sentences(50, 2)) > 0.9
-    told = [r.getMessage() for r in caplog.records if "sparse_crf: stage" in r.getMessage()]
-    told = told[: len(told) // 2]
-    stages = [f" stage {i} of 2 begins" for i in (1, 2)]
-    assert [message.split(":")[1] for message in told] == stages
-    assert told[0].endswith(" potential weights, 0 active")

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus
-from spacy_sparsecrf.corpus.transform import reduced, with_distinct_contexts
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
 
@@ -56,8 +54,3 @@ def partial_problem(
 def loss_of(problem: Problem, *, n_threads: int = 1, **options: object) -> ChainLoss:
     workers = Workers(n_threads)
     return ChainLoss(problem.corpus, problem.n_labels, workers, valid=problem.valid, **options)
-
-
-def admitted_alone(corpus: EncodedCorpus, admitted: np.ndarray) -> EncodedCorpus:
-    """Return a corpus without the features that are not admitted; admitted: [U + B] bool."""
-    return with_distinct_contexts(reduced(corpus, np.flatnonzero(admitted)))

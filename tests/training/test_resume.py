@@ -22,7 +22,7 @@ from ..features.reference_values import random_value_problem
 from ..reference import random_problem
 from ..runs import training_of
 from ..solvers.test_solvers import ALL_SOLVERS
-from . import test_clusters, test_stages
+from . import test_clusters
 from .learning_cases import partial_problem
 from .test_prior import LABELS, prior_of
 from .test_training_loop import config_for, run_training
@@ -45,12 +45,6 @@ def clusters(solver: str, l1: float, n_threads: int = 1, clusters: int = 3) -> A
     problem, _ = test_clusters.make_problem(missing=0.1)
     made = ALL_SOLVERS[solver](inner_iterations=2, tolerance=1e-2)
     return test_clusters.make_training(problem, clusters, made, l1=l1, n_threads=n_threads)
-
-
-def stages(solver: Any, n_threads: int = 1, **options: Any) -> Any:
-    options = {"steps": (2, 2, 3), "require": "any", "l1": 1.0} | options
-    made = test_stages.make_problem(), solver(inner_iterations=2)
-    return test_stages.make_run(problem=made[0], solver=made[1], n_threads=n_threads, **options)[0]
 
 
 def around(with_prior: bool = True, n_threads: int = 1) -> Any:
@@ -78,8 +72,6 @@ for each in (OWLQN, RPROP, BCD):
     CASES[f"polished, {each.__name__}"] = make, (1, 3)
 for name, l1 in product(("owlqn", "gis", "scgis"), (0.1, 0.0)):
     CASES[f"clusters, {name}, {l1}"] = partial(clusters, name, l1), (1, 4, 12)
-for each, admit in product((OWLQN, BCD), ("features", "labels")):
-    CASES[f"stages, {each.__name__}, {admit}"] = partial(stages, each, admit=admit), (3, 4, 5)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +89,6 @@ def test_a_resumed_run_ends_with_the_same_weights(name, n_steps, tmp_path):
         later.step()
         later.model()
     later.resume(tmp_path / "run")
-    # A run in stages repeats its stage.
-    for _ in range((n_steps - 1) % 2 + 1 if "stages" in name else 0):
-        later.step()
     assert later.objective == whole.objective
     later.save(tmp_path / "again")
     assert (tmp_path / "run").read_bytes() == (tmp_path / "again").read_bytes()
@@ -117,7 +106,6 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "valid": [{"valid": None}, {"observed_only": True}],
     "prior": [{"with_prior": False}],
     "clusters, owlqn, 0.1": [{"clusters": 2}],
-    "stages, OWLQN, features": [{"require": "all"}, {"steps": (2, 2, 2)}, {"admit": "labels"}],
 }
 OTHERS["plain"] += [{"solver": OWLQN(history=3)}, {"problem": STRANGE}]
 OTHERS["valid"] += [{"label_weights": np.array([1.0, 0.5, 2.0, 1.0])}]
