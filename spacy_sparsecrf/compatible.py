@@ -1,13 +1,17 @@
 """Combinations that are refused, in one table.
 
-A fact is the name of a setting, of a property of a corpus, or of a requirement of a solver. Each
-part lists its facts: `Setup`, `Training` for its problem and corpus, and solvers as `requires`. Two
-facts are incompatible if and only if a row of the table says so.
+A fact is the name of a setting, of a property of a corpus, or of a requirement of a solver. Two
+facts are incompatible if and only if a row of the table says so. `facts_of_run` states the facts of
+a training run, and `pipeline.facts.facts_of` those of a component, which include them.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from .errors import Errors, SparseCRFError
+
+# The gold label id of the first set of labels, see `corpus.encoded.EncodedCorpus`; others are less.
+_FIRST_SET = -2
 
 Facts = Mapping[str, str]
 """Facts, each with a description for messages, such as 'l1 = 0.1'."""
@@ -58,8 +62,23 @@ def check(facts: Facts, name: str = "NAME", solver: object = None) -> None:
             raise SparseCRFError(error.format(**values, **described))
 
 
-def of_problem(kind: str, l1: float, l2: float) -> dict[str, str]:
-    """Return the facts of a kind of model and its penalty."""
+def facts_of_run(
+    *,
+    kind: str,
+    l1: float = 0.0,
+    l2: float = 0.0,
+    clusters: int = 0,
+    constrained: bool = False,
+    prior: bool = False,
+    solver: Any = None,
+    corpus: Any = None,
+) -> dict[str, str]:
+    """Return the facts of a training run.
+
+    kind, l1, l2, clusters: of the model and its penalty; constrained: whether only some sequences
+    of labels are valid; prior: whether the penalty is centred on earlier weights; solver: None if
+    the run has none; corpus: an `EncodedCorpus`, None if it is not read yet.
+    """
     model = f'model = "{kind}"'
     facts = {
         "l2 > 0" if l2 > 0.0 else "l2 = 0": f"l2 = {l2:g}",
@@ -69,4 +88,32 @@ def of_problem(kind: str, l1: float, l2: float) -> dict[str, str]:
         facts["l1 > 0"] = f"l1 = {l1:g}"
     if kind != "maxent":
         facts["not maxent"] = model
-    return facts
+    if clusters:
+        facts["clusters"] = f"clusters = {clusters}"
+    if constrained:
+        facts["constrained"] = "learning.constrained = true"
+    if prior:
+        facts["prior"] = "prior"
+    if solver is not None:
+        facts |= dict.fromkeys(solver.requires, f"solver {type(solver).__name__}")
+    return facts if corpus is None else facts | _facts_of_corpus(corpus, kind, facts)
+
+
+def _facts_of_corpus(corpus: Any, kind: str, facts: Facts) -> dict[str, str]:
+    """Return the facts of a corpus; facts: of the run."""
+    of_corpus = {}
+    if len(corpus.value_features):
+        of_corpus["real values"] = "real-valued features"
+    if len(corpus.sets):
+        of_corpus["several labels"] = f"{(corpus.labels <= _FIRST_SET).sum()} training tokens"
+    if "complete labels" in facts and (n_partial := _count_partial(corpus, kind)):
+        of_corpus["partial labels"] = f"{n_partial} training sequences"
+    return of_corpus
+
+
+def _count_partial(corpus: Any, kind: str) -> int:
+    """Count sequences with gold labels of which some are missing, or several for a token."""
+    if kind != "chain":
+        return int((corpus.labels <= _FIRST_SET).sum())
+    labelled, sure = corpus.with_labels()
+    return int((labelled & ~sure).sum())

@@ -7,11 +7,11 @@ component that has been trained without them.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from spacy.training import Example
 from spacy_sparsecrf import compatible
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
+from spacy_sparsecrf.pipeline.engines import Threads
 from spacy_sparsecrf.pipeline.factories import FACTORIES
 from spacy_sparsecrf.pipeline.settings import (
     ComponentSettings,
@@ -58,6 +59,14 @@ def biluo(tags: list[str]) -> list[str]:
 
 # The pairs of labels in the data.
 GOLD = sorted({pair for _, tags in SENTENCES for pair in pairwise(["", *biluo(tags), ""])})
+
+
+@crf_engines("test.Divided.v1")
+@dataclass(frozen=True)
+class Divided(Threads):
+    """An engine that divides the files of the training corpus, as `Ray` does without shards."""
+
+    divides: ClassVar[bool] = True
 
 
 def with_templates(*templates: str) -> Fragment:
@@ -105,6 +114,7 @@ PARTS: dict[str, Fragment] = {
     "word labels": with_templates("@word_labels"),
     "patterns": {"features": {**PATTERNS, "text": "U00:%x[0,0]\nB"}},
     "shards": {"shards": True},
+    "divided": {"engine": {"@crf_engines": "test.Divided.v1"}, "divided": True},
     "annotated": {"annotated": True},
     "no corpus": {"corpus": False},
 }
@@ -250,9 +260,12 @@ class Bench:
         """Initialize a component with the corpus of a pair."""
         nlp = self.nlp if config.get("shards") else None
         nlp = self.annotated if config.get("annotated") else nlp
+        if config.get("divided"):
+            nlp = nlp or self.nlp
+            nlp.config["corpora"]["train"]["path"] = str(self.path / "part.spacy")
         shards = [str(self.path / "part.spacy")] if config.get("shards") else []
         examples = self.several if "alternatives" in config.get("target", {}) else self.examples
-        examples = [] if shards else examples
+        examples = [] if shards or config.get("divided") else examples
         if config.get("corpus") is False:
             examples = [Example.from_dict(self.doc(["x", "y", "z"]), {})]
         pipe.initialize(lambda: examples, nlp=nlp, shards=shards)

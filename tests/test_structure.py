@@ -243,7 +243,7 @@ def test_one_function_selects_the_loop_around_training():
         if isinstance(node, ast.Attribute) and node.attr == "stack"
         if ast.unparse(node.value).split(".")[-1] == "learning"
     }
-    assert readers == {"pipeline.training_state.driver_of", "pipeline.settings.Setup.facts"}
+    assert readers == {"pipeline.training_state.driver_of", "pipeline.facts.facts_of"}
 
 
 def test_no_modules_import_each_other():

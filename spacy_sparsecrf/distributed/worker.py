@@ -26,6 +26,7 @@ from ..parallel import Workers
 from ..pipeline.annotating import annotated
 from ..pipeline.corpus_files import read_files
 from ..pipeline.data_checks import DataChecks
+from ..pipeline.facts import facts_of
 from ..pipeline.reader import ExampleReader, Job, LabelIds, record_of
 from ..pipeline.settings import Setup
 from ..progress import Task
@@ -154,8 +155,9 @@ class Worker(WorkerShard):
             table, starts = self._word_labels
             reader.encode(table, starts[number], starts[-1])
         if len(reader.builder.value_keys):
-            facts = {"real values": _REAL_VALUES, "shards": "shards"}
-            compatible.check(facts, self._brief.setup.name)
+            setup, files = self._brief.setup, self._brief.files
+            facts = facts_of(setup, shards=files, engine=setup.engine, real_values=_REAL_VALUES)
+            compatible.check(facts, setup.name)
         self._parts[number] = reader.builder.part()
         return self._read.pop(number)[1]
 

@@ -142,7 +142,7 @@ class CRFModel:
         self.first, self.dtype, self.kind = first, dtype, check_kind(kind)
         n_clusters = max(0, len(bounds) - 1)
         if bounds and kind != "maxent":
-            compatible.check({"clusters": str(n_clusters), "not maxent": f'model = "{kind}"'})
+            compatible.check(compatible.facts_of_run(kind=kind, clusters=n_clusters))
         if len(set(labels)) < len(labels) or len(labels) + n_clusters > MAX_LABELS:
             raise SparseCRFError(Errors.SC311.format(n=len(labels), most=MAX_LABELS))
         self.cfg = ""

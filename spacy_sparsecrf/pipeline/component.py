@@ -22,7 +22,7 @@ from spacy.util import logger
 from spacy.vocab import Vocab
 from thinc.optimizers import Optimizer
 
-from .. import progress
+from .. import compatible, progress
 from ..atomic_write import write_files
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.naming import hash_names, templates_by_kind
@@ -38,6 +38,7 @@ from .annotating import Expected, annotated
 from .continued import Continued, continue_training
 from .corpora import OFFERED, reading
 from .data_checks import DataChecks
+from .facts import facts_of
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .reader import Job, check_strings, encode_corpus, make_label_ids, record_of
@@ -177,7 +178,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         setup, loop = self.setup, Loop.of(nlp, self)
         progress.be_quiet(loop.quiet)
         progress.watch_compilation().n_expected = progress.N_OF_TRAINING
-        setup.check_training(shards)
+        facts = facts_of(setup, shards=shards, engine=self.engine)
+        compatible.check(facts, self.name, setup.solver)
         if loop.n_used:
             check_loop(setup, cast("Language", nlp))
         earlier = storage.load_earlier(setup, init_weights)

@@ -26,6 +26,7 @@ from ..errors import Errors, SparseCRFError
 from ..model.coordinates import coordinates_of, summed, with_rest
 from ..model.model import CRFModel, WeightNames
 from .data_checks import DataChecks
+from .facts import facts_of
 from .reader import Job, LabelIds, encode_corpus
 from .settings import NotCopied, Setup
 
@@ -57,7 +58,7 @@ def continue_training(setup: Setup, examples: Iterable[Example], run: Continued)
     RAISES: SparseCRFError for settings that need a corpus, for an unknown gold label of a model
         that has labels, and if training diverges; the run is then unchanged.
     """
-    compatible.check({**setup.facts, "no corpus": "updates"}, setup.name)
+    compatible.check(facts_of(setup, has_corpus=False), setup.name)
     known = run.model.labels
     label_ids = LabelIds(setup.name, known, fixed=bool(known), unknown=Errors.SC385)
     # The step size fits sequences of single Docs.

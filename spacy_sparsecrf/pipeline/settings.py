@@ -33,7 +33,6 @@ per-position model, whose sequences are single tokens, it affects that token onl
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -47,12 +46,12 @@ from ..corpus.encoded import Observations
 from ..decoding.once import Once
 from ..decoding.transitions import valid_transitions
 from ..errors import Errors, SparseCRFError, nearest
-from ..features.attributes import DOC_ENTITY
 from ..model.model import Kind
 from ..registry import PartRegistry, crf_engines, crf_features, crf_solvers, crf_targets
 from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
+from .facts import facts_of
 
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
@@ -324,41 +323,7 @@ class Setup(NamedTuple):
                 found["example"] = registry.full_name(part) or registry.full_name(default)
                 found["registry"] = registry.namespace[-1]
                 raise SparseCRFError(Errors.SC662.format(**found))
-        compatible.check(self.facts, self.name)
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """The facts for `compatible.check`, without those of solver and corpus."""
-        own, learning, decoding = self.settings, self.settings.learning, self.settings.decoding
-        stacked = getattr(self.features, "stacked", ())
-        reads = ", ".join(sorted({*map(attrgetter("name"), stacked)}))
-        spans = {
-            "threshold": own.threshold,
-            "decoding.thresholds": decoding.thresholds,
-            "decoding.outside_weight": decoding.outside_weight,
-            "features.templates": [DOC_ENTITY] if DOC_ENTITY in reads else [],
-        }
-        given = {
-            "clusters": learning.clusters and f"clusters = {learning.clusters}",
-            "constrained": learning.constrained and "learning.constrained = true",
-            "prior": learning.prior and "prior",
-            "stack" if learning.stack.folds else "no stack": "stack",
-            "reader" if reads else "no reader": reads or "templates",
-            "token target": not isinstance(self.target, SpanTarget) and "target",
-            "outside weight": decoding.outside_weight,
-            "posterior": decoding.method == "posterior" and 'method = "posterior"',
-            "spans": ", ".join(f"{key} = {value}" for key, value in spans.items() if value),
-        }
-        facts = compatible.of_problem(own.model, own.l1, own.l2)
-        return facts | {fact: str(text) for fact, text in given.items() if text}
-
-    def check_training(self, shards: object = ()) -> None:
-        """Check the settings for training; shards: of the corpus. RAISES: SparseCRFError."""
-        solver = f"solver {type(self.solver).__name__}"
-        facts: dict[str, str] = dict.fromkeys(self.solver.requires, solver)
-        if shards:
-            facts["shards"] = f"[initialize.components.{self.name}] shards"
-        compatible.check(facts | self.facts, self.name, self.solver)
+        compatible.check(facts_of(self), self.name)
 
     def once(self, labels: Sequence[str]) -> Once:
         """Return the constraint of `once`. RAISES: SparseCRFError for an unknown name."""

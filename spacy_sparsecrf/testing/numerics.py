@@ -172,8 +172,8 @@ def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
     working = full.restrict(full.all_coordinates(), stochastic="examples" in solver.requires)
     theta = np.zeros(len(working.coordinates))
     try:
-        facts = dict.fromkeys(solver.requires, "the solver")
-        compatible.check(facts | compatible.of_problem(kind, penalty.l1, penalty.l2), solver=solver)
+        facts = compatible.facts_of_run(kind=kind, l1=penalty.l1, l2=penalty.l2, solver=solver)
+        compatible.check(facts, solver=solver)
         state = solver.start(working, penalty, theta)
     except SparseCRFError:
         return False

@@ -142,20 +142,16 @@ class Training:
     def _check_compatible(self, corpus: EncodedCorpus) -> None:
         """Check the facts of this run. RAISES: SparseCRFError."""
         problem = self._problem
-        facts = compatible.of_problem(problem.kind, self._penalty.l1, self._penalty.l2)
-        facts |= dict.fromkeys(self._solver.requires, "the solver")
-        if len(corpus.value_features):
-            facts["real values"] = "real-valued features"
-        if self._prior is not None:
-            facts["prior"] = "prior"
-        if problem.valid is not None:
-            facts["constrained"] = "constrained = true"
-        if problem.clusters:
-            facts["clusters"] = f"clusters = {problem.clusters}"
-        if len(corpus.sets):
-            facts["several labels"] = f"{(corpus.labels < MISSING).sum()} training tokens"
-        if "complete labels" in facts and (n := _count_partial(corpus, problem.kind)):
-            facts["partial labels"] = f"{n} training sequences"
+        facts = compatible.facts_of_run(
+            kind=problem.kind,
+            l1=self._penalty.l1,
+            l2=self._penalty.l2,
+            clusters=problem.clusters,
+            constrained=problem.valid is not None,
+            prior=self._prior is not None,
+            solver=self._solver,
+            corpus=corpus,
+        )
         compatible.check(facts, solver=self._solver)
 
     def _warn_of_idle(self) -> None:
@@ -313,14 +309,6 @@ class Training:
         weights = self._polished(polish or self._polish)
         model = CRFModel.of_weights(self._names, *weights, dtype or self._dtype)
         return model if self._prior is None else with_rest(self._names, model, self._prior)
-
-
-def _count_partial(corpus: EncodedCorpus, kind: str) -> int:
-    """Count sequences with gold labels of which some are missing, or several for a token."""
-    if kind != "chain":
-        return int((corpus.labels < MISSING).sum())
-    known, sure = corpus.with_labels()
-    return int((known & ~sure).sum())
 
 
 def origin_of(prior: CRFModel, names: WeightNames) -> tuple[Longs, Floats]:
