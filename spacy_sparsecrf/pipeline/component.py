@@ -36,9 +36,9 @@ from ..targets.spans import SpanGroups, SpanTarget
 from . import serialization as storage
 from .annotating import Expected, annotated
 from .continued import Continued, continue_training
-from .corpora import OFFERED, reading
 from .data_checks import DataChecks
 from .facts import facts_of
+from .loop import full_collections_suspended, made_without_collections
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .reader import Job, check_strings, encode_corpus, make_label_ids, record_of
@@ -191,7 +191,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             driver = driver_of(setup)
             job = Job(setup, label_ids, checks, record_of(setup), nlp, shards, upstream)
             divided = shards or self.engine.divides
-            with reading(0 if divided else loop.n_used):
+            with full_collections_suspended():
                 read = self.engine.compile(job) if divided else encode_corpus(examples, job)
             checks.report(setup, read.labels, get_examples)
             if checks.values and read.corpus is not None:
@@ -267,7 +267,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
                 if state.checks.seen.isdisjoint(map(hash, words)):
                     state.checks.warn_of_unseen(self.name, examples)
                 if not (state.stepped or training.end):
-                    self._step(state, training)
+                    with full_collections_suspended():
+                        self._step(state, training)
                 losses[self.name] = training.objective
         if sgd:
             self.finish_update(sgd)
@@ -277,7 +278,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Do one iteration over the corpus, and take its model."""
         # Free the corpus, which the run has encoded, and the decoder of the last model.
         state.restart, nothing = None, cast("Any", None)
-        OFFERED.clear()
         if self._cached is not None:
             self._cached = replace(self._cached, model=nothing, decoder=nothing)
         with progress.Task("Training"):
@@ -414,7 +414,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         docs: Iterator[Doc] = super().pipe(stream, batch_size=batch_size)
         is_training = self._state is not None
-        return iter(progress.Task("Predicting", "docs", items=docs)) if is_training else docs
+        if not is_training:
+            return docs
+        return iter(progress.Task("Predicting", "docs", items=made_without_collections(docs)))
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
@@ -453,7 +455,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         examples = list(examples)
         if self._state is not None:
             self._state.checks.warn_of_evaluated(self.name, self.target, examples)
-        with progress.Task("Scoring"):
+        with progress.Task("Scoring"), full_collections_suspended():
             scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         if self.training_log:
             found = [scores[key] for key in scores if key.endswith(("_f", "_acc"))]

@@ -1,13 +1,9 @@
 """A corpus reader that caches gold Docs and copies gold annotations to predicted Docs."""
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from itertools import zip_longest
 from pathlib import Path
 from struct import Struct
-from traceback import extract_stack
 from typing import Any
 
 import srsly
@@ -23,32 +19,11 @@ from ..progress import Task
 from ..schema import reported_as
 from ..targets.base import have_same_tokens
 from .annotations import Annotations
+from .loop import made_without_collections
 
 _NIL = b"\xc0"  # the message of nothing
 # A span in a message: id, knowledge base id, label, first token, token after the last, characters.
 _SPAN = Struct(">QQQllll")
-
-
-OFFERED: dict[Any, list[Example]] = {}
-"""Examples that the next reader with the same vocab, files and settings yields once."""
-_N_OFFERED = ContextVar("_N_OFFERED", default=0)
-
-
-@contextmanager
-def reading(n_offered: int) -> Iterator[None]:
-    """Suspend full garbage collections, each of which visits every Doc that has been read.
-
-    n_offered: number of the first Examples that readers offer to the next reader.
-    """
-    OFFERED.clear()
-    thresholds, token = gc.get_threshold(), _N_OFFERED.set(n_offered)
-    gc.set_threshold(*thresholds[:2], 2**31 - 1)
-    try:
-        yield
-    finally:
-        if thresholds[2] < 2**31 - 1:  # contexts may end in any order, if loops run in turns
-            gc.set_threshold(*thresholds)
-        _N_OFFERED.reset(token)
 
 
 @registry.readers("spacy_sparsecrf.AnnotatedCorpus.v1")
@@ -56,9 +31,7 @@ class AnnotatedCorpus(Corpus):
     """Reads Examples from .spacy files; extends spacy.Corpus.v1 by the last three settings.
 
     Gold Docs are the same objects in all passes; predicted Docs are created in each pass, because
-    pipes write to them. With an augmenter, which may write to gold Docs, gold Docs are copied. The
-    reader that `spacy train` creates after `initialize` takes over the Examples made there, if the
-    batcher uses one an epoch only the first: the others do not stay in memory.
+    pipes write to them. With an augmenter, which may write to gold Docs, gold Docs are copied.
 
     path: of a file, or of a directory of files.
     gold_preproc, max_length, limit, augmenter: as for spacy.Corpus.v1.
@@ -81,14 +54,13 @@ class AnnotatedCorpus(Corpus):
     ) -> None:
         if path is None:
             raise SparseCRFError(Errors.SC228)
-        reading: dict[str, Any] = {"gold_preproc": gold_preproc, "max_length": max_length}
-        super().__init__(path, limit=limit, augmenter=augmenter, **reading)
+        cut: dict[str, Any] = {"gold_preproc": gold_preproc, "max_length": max_length}
+        super().__init__(path, limit=limit, augmenter=augmenter, **cut)
         self._annotations = Annotations.parse(annotations)
         self._gold_tokens, self._keep = gold_tokens, keep
         self._augmented = augmenter is not None
-        self._settings = repr((reading, limit, self._augmented, annotations, gold_tokens))
-        # Gold Docs in memory; vocab, settings, and paths, modification times and sizes of files.
-        self._kept: list[Doc] | None = None
+        # Gold Docs in memory; vocab, and paths, modification times and sizes of files.
+        self._gold: list[Doc] | None = None
         self._source: tuple[Any, ...] | None = None
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
@@ -98,23 +70,18 @@ class AnnotatedCorpus(Corpus):
         """
         check_path(self.path)
         files = walk_corpus(self.path, FILE_TYPE)
-        states = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
-        source, given = (nlp.vocab, self._settings, *states), None
+        source = nlp.vocab, [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
         if self._source != source:
-            self._kept, self._source, given = None, source, OFFERED.pop(source, None)
-            is_loop = extract_stack(limit=2)[0].name == "create_train_batches"
-            given = given if is_loop or len(given or ()) > 1 else None  # one is for spaCy's loop
-        offered = list[Example]()
-        for example in given or super().__call__(nlp):
-            if given is None:
-                if self._augmented and self._gold_tokens and not have_same_tokens(example):
-                    example = super()._make_example(nlp, example.reference, True)
-                self._annotations.copy_to_predicted(example)
-            if len(offered) < _N_OFFERED.get() and self._keep:
-                offered.append(example)
+            self._gold, self._source = None, source
+        return made_without_collections(self._examples(nlp))
+
+    def _examples(self, nlp: Language) -> Iterator[Example]:
+        """Yield the Examples, with the annotations to copy."""
+        for example in super().__call__(nlp):
+            if self._augmented and self._gold_tokens and not have_same_tokens(example):
+                example = super()._make_example(nlp, example.reference, True)
+            self._annotations.copy_to_predicted(example)
             yield example
-        if offered:
-            OFFERED[source] = offered
 
     def _make_example(self, nlp: Language, reference: Doc, gold_preproc: bool) -> Example:
         """Return an Example of a gold Doc; gold_preproc: whether it has the gold words."""
@@ -130,13 +97,14 @@ class AnnotatedCorpus(Corpus):
 
         Docs are cached after a complete pass only, as a streamed corpus may be read in part.
         """
-        docs, read = list[Doc](), self._kept or _read_docs(vocab, map(Path, locs), self.limit)
-        for doc in Task("Reading corpus", "docs", items=read):
+        stored = self._gold or _read_docs(vocab, map(Path, locs), self.limit)
+        docs = list[Doc]()
+        for doc in Task("Reading corpus", "docs", items=stored):
             yield doc
             if self._keep:
                 docs.append(doc)
         if self._keep:
-            self._kept = docs
+            self._gold = docs
 
 
 make_annotated_corpus = AnnotatedCorpus  # the name of the entry point

@@ -13,7 +13,7 @@ from ..targets.base import Target
 from ..targets.entities import Entities
 from ..targets.token_attribute import PREFIX, TOKEN_ATTR
 from .annotations import Annotations
-from .batchers import ONE_STEP
+from .loop import ONE_STEP
 from .scorers import DEFAULT_ATTR, TOKEN_SCORER
 from .settings import Setup
 

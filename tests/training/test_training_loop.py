@@ -3,7 +3,9 @@
 import gc
 import io
 import warnings
+import weakref
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,12 @@ from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import create_train_batches, train, train_while_improving
 from spacy.util import load_config, registry
+from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.pipeline.batchers import ONE_STEP, one_step_per_epoch
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
+from spacy_sparsecrf.pipeline.loop import ONE_STEP, full_collections_suspended, one_step_per_epoch
 from spacy_sparsecrf.pipeline.spacy_loop import Loop
 
 from ..conftest import SHIPPED_CONFIG, Corpus
@@ -82,7 +85,7 @@ def test_patience_stops_on_the_development_score_and_keeps_the_best(corpus, tmp_
 
 LOWER = {"augmenter": {"@augmenters": "spacy.lower_case.v1", "level": 0.5}}
 OF_SPACY = {"@readers": "spacy.Corpus.v1", "gold_preproc": False}
-READINGS = [({}, 1), ({"keep": False}, 2), ({"limit": 30}, 1), ({"max_length": 5}, 1), (LOWER, 1)]
+READINGS = [{}, {"keep": False}, {"limit": 30}, {"max_length": 5}, LOWER]
 
 
 @pytest.fixture
@@ -98,8 +101,8 @@ def reads(monkeypatch) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize(("settings", "n"), READINGS, ids=str)
-def test_a_run_reads_each_file_once_and_learns_as_with_spacys_reader(settings, n, corpus, reads):
+@pytest.mark.parametrize("settings", READINGS, ids=str)
+def test_a_run_reads_few_files_and_learns_as_with_spacys_reader(settings, corpus, reads):
     config, theirs = (config_for(corpus, patience=0, max_steps=3) for _ in range(2))
     config["corpora"]["train"].update(settings)
     own = {key: value for key, value in settings.items() if key != "keep"}
@@ -108,9 +111,9 @@ def test_a_run_reads_each_file_once_and_learns_as_with_spacys_reader(settings, n
         "dev": {**OF_SPACY, "path": corpus.dev_path},
     }
     nlp, rows = run_training(config)
-    assert reads == {"train.spacy": n, "dev.spacy": 1}
+    assert reads == {"train.spacy": 2, "dev.spacy": 1}  # by initialize, and by the loop
     other, expected = run_training(theirs)
-    assert reads == {"train.spacy": n + 2, "dev.spacy": 1 + 4}
+    assert reads == {"train.spacy": 4, "dev.spacy": 1 + 4}
     assert rows == expected and len(rows) == 4
     assert get_crf(nlp).model.to_bytes() == get_crf(other).model.to_bytes()
 
@@ -119,43 +122,21 @@ def reader_of(config: Any) -> Any:
     return registry.resolve({"train": config.interpolate()["corpora"]["train"]})["train"]
 
 
-def test_docs_of_initialize_serve_one_reader_before_the_first_step(
-    corpus, tmp_path, reads, monkeypatch
-):
-    path = tmp_path / "train.spacy"
-    path.write_bytes(Path(corpus.train_path).read_bytes())
-    batcher = {"@batchers": "spacy.batch_by_sequence.v1", "size": 12}
-    config = config_for(corpus, batcher=batcher)
-    config["paths"]["train"] = str(path)
-    nlp = init_nlp(config)
-    with monkeypatch.context() as patch:
-        patch.delattr(Language, "make_doc")  # Docs are not predicted again either
-        examples = list(reader_of(config)(nlp))
-    assert reads["train.spacy"] == 1 and len(examples) == len(corpus.train)
-    examples[0].reference[0].tag_ = "SPOILT"
-    assert next(reader_of(config)(nlp)).reference[0].tag_ != "SPOILT"
-    assert reads["train.spacy"] == 2
-    nlp = init_nlp(config)
-    nlp.update(examples, sgd=None)
-    gc.collect()
-    list(reader_of(config)(nlp))
-    assert reads["train.spacy"] == 4  # the first step has freed the Docs
-    nlp = init_nlp(config)
-    DocBin(docs=[Doc(nlp.vocab, words=["A", "new", "file"])]).to_disk(path)
-    assert [example.text for example in reader_of(config)(nlp)] == ["A new file "]
+@pytest.mark.parametrize("batcher", [{}, {"batcher": {"@batchers": ONE_STEP}}])
+def test_initialize_keeps_no_docs(corpus, batcher):
+    """Neither the component, nor a reader, nor the module keeps what the next reader reads."""
 
+    def n_alive() -> Counter[str]:
+        gc.collect()
+        kinds = {Example, Doc, Vocab}
+        return Counter(type(thing).__name__ for thing in gc.get_objects() if type(thing) in kinds)
 
-def test_docs_that_spacys_loop_does_not_use_are_not_kept(corpus, reads):
-    config = config_for(corpus, batcher={"@batchers": ONE_STEP})
-    gc.collect()
-    before = sum(type(each) is Example for each in gc.get_objects())
+    config, before = config_for(corpus, **batcher), n_alive()
     nlp = init_nlp(config)
-    gc.collect()
-    # Other tests may have left Examples: of this corpus, only the first is kept.
-    assert sum(type(each) is Example for each in gc.get_objects()) <= before + 1
-    _, batch = next(create_train_batches(nlp, reader_of(config), one_step_per_epoch, 1))
-    assert len(batch) == 1 and reads["train.spacy"] == 1
-    assert len(list(reader_of(config)(init_nlp(config)))) == len(corpus.train)
+    assert n_alive() - before == Counter(Vocab=1)
+    pipe = weakref.ref(get_crf(nlp))
+    del nlp
+    assert not n_alive() - before and pipe() is None
 
 
 def test_readers_in_a_loop_of_ones_own_share_no_docs(corpus, reads):
@@ -181,12 +162,59 @@ def test_full_garbage_collections_wait_until_all_examples_are_read(corpus):
             nlp.initialize(get)
         assert gc.get_threshold() == before
     assert {own[2] for own in seen} - {before[2]} == {2**31 - 1}
-    # While spaCy evaluates and saves, also if the loops of two pipelines run in turns.
-    batches, others = one_step_per_epoch(examples), one_step_per_epoch(examples)
-    assert next(batches) == next(others) and gc.get_threshold()[2] == 2**31 - 1
-    batches.close()
-    others.close()
+
+
+def test_steps_and_evaluations_suspend_full_collections_and_restore_them(corpus, monkeypatch):
+    nlp, before, seen = blank_with(lang="en"), gc.get_threshold(), list[int]()
+    examples, pipe = examples_of(nlp, corpus.train), get_crf(nlp)
+    nlp.initialize(lambda: examples)
+    step = pipe.training_run().step
+
+    def watched(*args: Any) -> Any:
+        seen.append(gc.get_threshold()[2])
+        return step()
+
+    monkeypatch.setattr(pipe.training_run(), "step", watched)
+    pipe.update(examples)
     assert gc.get_threshold() == before
+    monkeypatch.setattr(
+        pipe, "predict", lambda docs, predict=pipe.predict: watched() and predict(docs)
+    )
+    for _ in pipe.pipe([example.predicted for example in examples]):
+        assert gc.get_threshold() == before
+    monkeypatch.setattr(pipe, "scorer", lambda *args, **kwargs: watched() and {})
+    pipe.score(examples)
+    assert len(seen) >= 3 and {*seen} == {2**31 - 1} and gc.get_threshold() == before
+
+
+def test_batches_and_readers_leave_the_collector_alone_while_they_are_held(corpus):
+    nlp, before = blank_with(lang="en"), gc.get_threshold()
+    read = make_annotated_corpus(corpus.train_path)(nlp)
+    examples = [next(read), next(read)]
+    assert gc.get_threshold() == before
+    # The loops of two pipelines in turns, one of which is dropped.
+    batches, others = one_step_per_epoch(examples), one_step_per_epoch(examples)
+    assert next(batches) == next(others) and gc.get_threshold() == before
+    del batches, read
+    # Another thread goes on with a loop, and with a reader.
+    read = make_annotated_corpus(corpus.train_path)(nlp)
+    next(read)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(list, others).result() == []
+        assert len(pool.submit(list, read).result()) == len(corpus.train) - 1
+    assert gc.get_threshold() == before
+
+
+def test_contexts_that_end_in_any_order_restore_the_threshold():
+    before = gc.get_threshold()
+    for order in ((0, 1), (1, 0)):
+        contexts = [full_collections_suspended() for _ in order]
+        for context in contexts:
+            context.__enter__()
+        assert gc.get_threshold()[2] == 2**31 - 1
+        for i in order:
+            contexts[i].__exit__(None, None, None)
+        assert gc.get_threshold() == before
 
 
 def test_accumulating_gradients_makes_one_step_an_update(corpus):
