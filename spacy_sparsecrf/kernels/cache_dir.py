@@ -51,11 +51,12 @@ def make_room(directory: str) -> None:
 
     directory: gets new code; in a directory that is not of a version, only its own files count.
     """
-    place, home = Path(directory), user_cache()
-    root, current, code = place.parents[1], _versions(place.parent), place.glob("*.nb?")
+    destination, home = Path(directory), user_cache()
+    root, current = destination.parents[1], _versions(destination.parent)
+    code = destination.glob("*.nb?")
     if home and current and root == home.resolve():
         for path in root.glob("*"):
-            if (found := _versions(path)) and found < current:
+            if (versions := _versions(path)) and versions < current:
                 shutil.rmtree(path, ignore_errors=True)
         code = (path for path in root.glob("*/*/*.nb?") if _versions(path.parents[1]))
     with suppress(OSError):  # another process has removed a file
@@ -69,8 +70,8 @@ def make_room(directory: str) -> None:
 
 def _versions(path: Path) -> tuple[list[int], list[int]] | None:
     """Return the versions of the package and of numba in a directory's name, or None."""
-    if found := _NAME.fullmatch(path.name):
-        ours, numba = ([int(n) for n in re.findall(r"\d+", version)] for version in found.groups())
+    if match := _NAME.fullmatch(path.name):
+        ours, numba = ([int(n) for n in re.findall(r"\d+", version)] for version in match.groups())
         return ours, numba
     return None
 
@@ -96,17 +97,17 @@ def _is_accepted(path: str, place: str, source: str) -> bool:
     accepted, because who may write there may change the source too.
     """
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         return True
-    is_sticky = path != place and bool(found.st_mode & stat.S_ISVTX)
+    is_sticky = path != place and bool(status.st_mode & stat.S_ISVTX)
     contains_source = source.startswith(path + "/")
-    return not stat.S_ISLNK(found.st_mode) and (
-        contains_source or is_safe(found, source, is_sticky)
+    return not stat.S_ISLNK(status.st_mode) and (
+        contains_source or is_safe(status, source, is_sticky)
     )
 
 
-def is_safe(found: os.stat_result, source: str, is_sticky: bool = False) -> bool:
+def is_safe(status: os.stat_result, source: str, is_sticky: bool = False) -> bool:
     """Return whether no user may write to a file or directory who may not write to a source file.
 
     Accepted owners: the user, root, the owner of the source, and the owner of `/`, as which all
@@ -114,8 +115,8 @@ def is_safe(found: os.stat_result, source: str, is_sticky: bool = False) -> bool
     """
     if os.name != "posix":
         return True
-    known = os.stat(source)
-    has_other_group = found.st_gid not in (known.st_gid, os.getegid())
+    source_status = os.stat(source)
+    has_other_group = status.st_gid not in (source_status.st_gid, os.getegid())
     rights = 0 if is_sticky else stat.S_IWOTH | (stat.S_IWGRP if has_other_group else 0)
-    owners = 0, os.geteuid(), known.st_uid, os.stat("/").st_uid
-    return found.st_uid in owners and not found.st_mode & ~known.st_mode & rights
+    owners = 0, os.geteuid(), source_status.st_uid, os.stat("/").st_uid
+    return status.st_uid in owners and not status.st_mode & ~source_status.st_mode & rights

@@ -29,9 +29,9 @@ def read(path: str, source: str) -> bytes:
     RAISES: OSError; ValueError if it is not as `write` left it, or other users may write to it.
     """
     with open(path, "rb", opener=lambda path, _: os.open(path, _READ)) as file:
-        found = os.fstat(file.fileno())
-        is_file = stat.S_ISREG(found.st_mode) and found.st_size <= MOST_BYTES
-        content = file.read() if is_file and is_safe(found, source) else b""
+        status = os.fstat(file.fileno())
+        is_file = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_BYTES
+        content = file.read() if is_file and is_safe(status, source) else b""
     if content[:32] != _digest(path, content[32:]):
         raise ValueError("it is damaged, or other users may write to it")
     return content[32:]
@@ -84,8 +84,8 @@ def await_other(directory: str, read: Callable[[], Any]) -> Any:
             with suppress(BlockingIOError):
                 flock(descriptor, LOCK_EX | LOCK_NB)
                 return read()
-            if found := read():
-                return found
+            if code := read():
+                return code
             time.sleep(0.05)
         _patience["seconds"] = 0.0
     return None

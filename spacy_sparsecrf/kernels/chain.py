@@ -51,11 +51,11 @@ def correct_forward(c: int, alpha: Floats, contexts: Contexts, change: Floats, o
 def correct_backward(c: int, v: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
     """Add the sparse corrections of a context to a backward product with its matrix."""
     # Sorted by previous label: a separate sum does not wait for out[previous] at each addition.
-    e, last = contexts.corr_ptr[c], contexts.corr_start[c]
-    while e < last:
+    e, end = contexts.corr_ptr[c], contexts.corr_start[c]
+    while e < end:
         previous = contexts.corr_previous[e]
         total = 0.0
-        while e < last and contexts.corr_previous[e] == previous:
+        while e < end and contexts.corr_previous[e] == previous:
             total += v[contexts.corr_label[e]] * change[e]
             e += 1
         out[previous] += total

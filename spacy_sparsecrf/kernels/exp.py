@@ -52,8 +52,8 @@ def _increase(r: float) -> float:
 def _power(x: float) -> float:
     """Return exp(x) for x in [-708, 700], accurate to a few units in the last place."""
     rounded = multiply_add(x, _LOG2E, _ROUND)
-    whole = rounded - _ROUND
-    r = multiply_add(-whole, _LN2_LOW, multiply_add(-whole, _LN2_HIGH, x))
+    n = rounded - _ROUND
+    r = multiply_add(-n, _LN2_LOW, multiply_add(-n, _LN2_HIGH, x))
     exponent = np.float64(rounded).view(np.int64) << 52
     scale = np.int64(exponent + np.int64(0x3FF0000000000000)).view(np.float64)
     return float((_increase(r) + 1.0) * scale)
@@ -108,10 +108,10 @@ def log(x: float) -> float:
     if x < _LEAST_NORMAL:
         x, exponent = x * 2.0**54, -54
     bits = np.float64(x).view(np.int64)
-    own = (bits - _ROOT_BITS) >> 52
-    fraction = np.int64(bits - (own << 52)).view(np.float64) - 1.0
-    whole = float(own + exponent)
-    return float(whole * _LN2_HIGH + (whole * _LN2_LOW + _log_of_sum(fraction)))
+    binade = (bits - _ROOT_BITS) >> 52
+    fraction = np.int64(bits - (binade << 52)).view(np.float64) - 1.0
+    n = float(binade + exponent)
+    return float(n * _LN2_HIGH + (n * _LN2_LOW + _log_of_sum(fraction)))
 
 
 @inlined

@@ -69,9 +69,9 @@ def _infer_run(
     run = vectors_of(begin, end, vectors)
     forward_batch(order, context, pairs, run)
     for s in range(head, tail):
-        first, last = offsets[s] - begin, offsets[s + 1] - begin
-        log_z[s] = log_partition(first, last, context, pairs, run)
-        fill(run.marginals[last - 1], 0, pairs.n_labels, 1.0)
+        start, stop = offsets[s] - begin, offsets[s + 1] - begin
+        log_z[s] = log_partition(start, stop, context, pairs, run)
+        fill(run.marginals[stop - 1], 0, pairs.n_labels, 1.0)
     backward_batch(order, context, pairs, run)
 
 
@@ -152,9 +152,9 @@ def sum_bundles(first: int, last: int, total: Floats, bundle_tokens: Csr, residu
         begin, end = bundle_tokens.indptr[bundle], bundle_tokens.indptr[bundle + 1]
         fill(total, 0, len(total), 0.0)
         add_rows(residual, bundle_tokens.indices, begin, end, total)
-        own = residual[n_tokens + bundle]
-        for y in range(len(own)):
-            own[y] = total[y]
+        bundle_residual = residual[n_tokens + bundle]
+        for y in range(len(bundle_residual)):
+            bundle_residual[y] = total[y]
 
 
 @kernel
@@ -186,10 +186,10 @@ def gather_unigrams(
             for y in range(n_labels):
                 gradient[begin + y] = total[y]
             continue
-        place = block_labels[begin]
+        label = block_labels[begin]
         for j in range(first_site, last_site):
             if j + _AHEAD < len(col_sites):
-                prefetch(flat, col_sites[j + _AHEAD] * padded + place)
+                prefetch(flat, col_sites[j + _AHEAD] * padded + label)
             site = col_sites[j]
             for k in range(begin, end):
                 gradient[k] += residual[site, block_labels[k]]
@@ -237,13 +237,13 @@ def bundle_curvature(
     [.., Yp]; sums: [B, Yp] float64, added to.
     """
     for bundle in range(first, last):
-        own = sums[bundle]
+        variances = sums[bundle]
         for j in range(bundles.indptr[bundle], bundles.indptr[bundle + 1]):
             t = bundles.indices[j]
             weight = token_weight[t]
             if weight > 0.0:
-                for y in range(len(own)):
-                    own[y] += variance(residual[t, y], weight)
+                for y in range(len(variances)):
+                    variances[y] += variance(residual[t, y], weight)
 
 
 @kernel
@@ -268,10 +268,10 @@ def unigram_curvature(
     block_ptr, block_labels = tables.unigrams.block_ptr, tables.unigrams.block_labels
     sites, flat, padded = columns.col_sites, residual.reshape(-1), residual.shape[1]
     for row in range(first, last):
-        column, place = columns.block_columns[row], block_labels[block_ptr[row]]
+        column, label = columns.block_columns[row], block_labels[block_ptr[row]]
         for j in range(columns.col_ptr[column], columns.col_ptr[column + 1]):
             if j + _AHEAD < len(sites):
-                prefetch(flat, sites[j + _AHEAD] * padded + place)
+                prefetch(flat, sites[j + _AHEAD] * padded + label)
             site = sites[j]
             bundle = site - len(token_weight)
             for k in range(block_ptr[row], block_ptr[row + 1]):
@@ -305,11 +305,11 @@ def count_gold(
     labels, block_ptr = sequences.labels, unigrams.block_ptr
     for row in range(first, last):
         column, begin, end = columns.block_columns[row], block_ptr[row], block_ptr[row + 1]
-        own = unigrams.block_labels[begin:end]
+        weight_labels = unigrams.block_labels[begin:end]
         for j in range(columns.col_ptr[column], columns.col_ptr[column + 1]):
             site = columns.col_sites[j]
             if site >= len(labels):
                 for k in range(begin, end):
                     counts[k] += of_bundles[site - len(labels), unigrams.block_labels[k]]
             elif labels[site] >= 0:
-                add_at(own, labels[site], sequences.token_weight[site], counts[begin:])
+                add_at(weight_labels, labels[site], sequences.token_weight[site], counts[begin:])

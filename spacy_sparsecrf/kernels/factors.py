@@ -40,14 +40,14 @@ def leave_factors(
     weight, has_clamped = sequences.weights[s], sequences.clamped[s] >= 0
     labels = sequences.labels[sequences.offsets[s] : sequences.offsets[s + 1]]
     n_labels, contexts, potentials = work.pairs
-    nodes, first = residuals.nodes, groups.seq_ptr[s]
+    nodes, first_group = residuals.nodes, groups.seq_ptr[s]
     for i in range(len(labels)):
         for y in range(nodes.shape[1]):
             nodes[i, y] = weight * vectors.marginals[i, y]
     # A separate function, called for each group, would receive dozens of arrays each time.
-    for g in range(first, groups.seq_ptr[s + 1]):
+    for g in range(first_group, groups.seq_ptr[s + 1]):
         tokens = groups.tokens[groups.token_ptr[g] : groups.token_ptr[g + 1]]
-        c, pairs = context[tokens[0]], residuals.pairs[g - first]
+        c, pairs = context[tokens[0]], residuals.pairs[g - first_group]
         fill(products.reshape(-1), 0, pairs.size, 0.0)
         add_products(tokens, tokens[:0], n_labels, vectors.alpha, vectors.backward, products)
         if has_clamped:
@@ -84,14 +84,14 @@ def scatter(s: int, grouped: Grouped, residuals: Factors, sums: Floats) -> None:
     """Add the gradient of sequence s, from its residuals, to sums [K] by weight."""
     tables, groups, context_blocks = grouped.tables, grouped.groups, grouped.tables.context_blocks
     sequences, bigrams, n_labels = tables.sequences, tables.bigrams, tables.sequences.n_labels
-    begin, end, first = sequences.offsets[s], sequences.offsets[s + 1], groups.seq_ptr[s]
+    begin, end, first_group = sequences.offsets[s], sequences.offsets[s + 1], groups.seq_ptr[s]
     nodes, pairs, bigram = residuals.nodes, residuals.pairs, sums[tables.unigrams.split :]
     for t in range(begin, end):
         add_blocks(t, n_labels, tables.unigrams, nodes[t - begin], 1.0, sums)
-    for g in range(first, groups.seq_ptr[s + 1]):
+    for g in range(first_group, groups.seq_ptr[s + 1]):
         c = groups.context[g]
         rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
-        _scatter_pairs(rows, n_labels, bigrams, pairs[g - first], bigram)
+        _scatter_pairs(rows, n_labels, bigrams, pairs[g - first_group], bigram)
     c = context_blocks.context[begin]
     rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
     base = n_labels * nodes.shape[1]

@@ -38,7 +38,7 @@ def cut(
     glued: int,
     lines: int,
     offsets: Ints,
-    kept: Ints,
+    token_of_word: Ints,
 ) -> int:
     """Cut the concatenated tokens of Docs into sequences of words, and move the words together.
 
@@ -51,17 +51,17 @@ def cut(
     blanks; lines: column that gets the line breaks between a word and the word before, 0 to 2; 0
     if no template reads the column.
     offsets: [N + 1] int64, out: sequence s is the words offsets[s]:offsets[s + 1].
-    kept: [N] int64, out: the token t of each word, or ~t behind two or more line breaks.
+    token_of_word: [N] int64, out: the token t of each word, or ~t behind two or more line breaks.
     RETURNS: the number of sequences.
     """
     n = 0
     words = 0
-    first = 0
+    start = 0
     for d in range(len(ends)):
         begins = True
         # What stands before the first word of a Doc is no break.
         breaks = -1
-        for t in range(first, ends[d]):
+        for t in range(start, ends[d]):
             # As Doc.sents: a sentence begins where the value is 1, not 0 (unknown) or -1 (no).
             begins |= sentences and values[t, 1] == np.uint64(1)
             kind = int(kinds[rows[t]])
@@ -84,10 +84,10 @@ def cut(
                 values[words, glued] = np.uint64(follows)
             if lines > 0:
                 values[words, lines] = np.uint64(min(max(breaks, 0), 2))
-            kept[words] = ~t if breaks >= 2 else t
+            token_of_word[words] = ~t if breaks >= 2 else t
             words += 1
             breaks = 0
-        first = ends[d]
+        start = ends[d]
     offsets[n] = words
     return n
 
@@ -105,11 +105,11 @@ def find_capitals(
     of one sentence. RETURNS: the number of Docs of several sentences.
     """
     final, opening = marks
-    first = several = 0
+    start = several = 0
     for d in range(len(ends)):
         sentences = 0
-        for t in range(first, ends[d]):
-            begins = t == first or cells[t] == 1
+        for t in range(start, ends[d]):
+            begins = t == start or cells[t] == 1
             quoted = False
             for mark in final:
                 begins |= values[t - 1, lower] == mark
@@ -119,8 +119,8 @@ def find_capitals(
             cells[t] = 2 - (begins or quoted) if values[t, 0] != values[t, lower] else 0
         several += sentences > 1
         if sentences < 2:
-            cells[first : ends[d]] = -1
-        first = ends[d]
+            cells[start : ends[d]] = -1
+        start = ends[d]
     return several
 
 
@@ -145,30 +145,32 @@ def find_runs(
     """
     (lower, column), (keys, counts) = columns, table
     mask = np.uint64(len(keys) - 1)
-    first = 0
+    start = 0
     for d in range(len(ends)):
-        end = ends[d] if first < ends[d] and cells[first] >= 0 else first
-        before = 0
-        for t in range(first, end):
-            own = cells[t]
+        end = ends[d] if start < ends[d] and cells[start] >= 0 else start
+        previous = 0
+        for t in range(start, end):
+            case = cells[t]
             cells[t] = -1
             # A run can only begin at 1, and goes on at 2.
-            if own > 0:
+            if case > 0:
                 key = values[t, lower] + np.uint64(d) * _BEFORE
                 slot = mix(key) & mask
                 while keys[slot] != _ZERO and keys[slot] != key:
                     slot = (slot + np.uint64(1)) & mask
                 keys[slot] = key
-                position = int(own == 2 and before > 0) + 2 * int(t + 1 < end and cells[t + 1] == 2)
+                goes_on = t + 1 < end and cells[t + 1] == 2
+                position = int(case == 2 and previous > 0) + 2 * int(goes_on)
                 cells[t] = 4 * int(slot) + position
                 counts[slot, position] += 1
-            before = own
-        for t in range(first, end):
-            found = 0
+            previous = case
+        for t in range(start, end):
+            position_set = 0
             for k in range(4 if cells[t] >= 0 else 0):
-                found = 2 * found + (counts[cells[t] // 4, k] > int(k == cells[t] % 4))
-            values[t, column] = sets[found]
-        first = ends[d]
+                is_there = counts[cells[t] // 4, k] > int(k == cells[t] % 4)
+                position_set = 2 * position_set + is_there
+            values[t, column] = sets[position_set]
+        start = ends[d]
 
 
 def edge_values(n: int) -> np.ndarray:
@@ -225,10 +227,10 @@ def hash_feature(
 def hash_features(tokens: Tokens, plan: HashPlan, hashes: Ints) -> None:
     """Hash all templates at all tokens, see `hash_feature`. hashes: [N, P] uint64, out."""
     for s in range(len(tokens.offsets) - 1):
-        first, last = tokens.offsets[s], tokens.offsets[s + 1]
-        for t in range(first, last):
+        begin, end = tokens.offsets[s], tokens.offsets[s + 1]
+        for t in range(begin, end):
             for p in range(len(plan.seeds)):
-                hashes[t, p] = hash_feature(p, t, first, last, tokens, plan)
+                hashes[t, p] = hash_feature(p, t, begin, end, tokens, plan)
 
 
 def build_table(keys: Ints, capacity: int = 0) -> np.ndarray:
@@ -302,18 +304,18 @@ def find_features(
     cells: [K] int64, in and out, t * P + p of a token and a template, -1 if there is none.
     """
     for s in range(len(tokens.offsets) - 1):
-        first, last = tokens.offsets[s], tokens.offsets[s + 1]
+        begin, end = tokens.offsets[s], tokens.offsets[s + 1]
         for p in range(len(plan.seeds)):
             k = plan.part_ptr[p]
             is_one = plan.part_ptr[p + 1] == k + 1 and plan.part_anchors[k] == 0
             is_word = is_one and 0 <= plan.part_columns[k] < tokens.lexical.shape[1]
             offset = plan.part_offsets[k] if is_word else 0
-            for t in range(first, last):
-                if is_word and first <= t + offset < last:
+            for t in range(begin, end):
+                if is_word and begin <= t + offset < end:
                     if seen[p, tokens.words[t + offset]]:
                         continue
                     seen[p, tokens.words[t + offset]] = True
-                h = hash_feature(p, t, first, last, tokens, plan)
+                h = hash_feature(p, t, begin, end, tokens, plan)
                 i = find(slots, keys, h) if h != _ZERO else -1
                 if i >= 0 and cells[i] < 0:
                     cells[i] = t * len(plan.seeds) + p

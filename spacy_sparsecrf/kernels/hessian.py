@@ -81,8 +81,8 @@ def recover_chunk(
     for s in range(first, last):
         begin, end = sequences.offsets[s], sequences.offsets[s + 1]
         weight, context = sequences.weights[s], sequences.context[begin:end]
-        own = vectors_of(begin, end, vectors)
-        recover_betas(weight, context, pairs, own, beta[begin:end])
+        sequence_vectors = vectors_of(begin, end, vectors)
+        recover_betas(weight, context, pairs, sequence_vectors, beta[begin:end])
 
 
 @kernel
@@ -115,8 +115,9 @@ def differentiate_chunk(
                 fill(scores, 0, len(scores), 0.0)
             score_token(t, sequences.n_labels, unigrams, direction, scores)
         weight, context = sequences.weights[s], sequences.context[begin:end]
-        own, changes = vectors_of(begin, end, vectors), _tangents_of(begin, end, tangents)
-        differentiate(weight, context, pairs, slopes, own, changes)
+        sequence_vectors = vectors_of(begin, end, vectors)
+        changes = _tangents_of(begin, end, tangents)
+        differentiate(weight, context, pairs, slopes, sequence_vectors, changes)
 
 
 @inlined
@@ -146,7 +147,7 @@ def _differentiate_part(
     """Compute the tangents of example s, or of its clamped lattice, whose weight is -1."""
     sequences, weight = tables.sequences, -1.0 if is_clamped else 1.0
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
-    own = vectors_of(0, end - begin, work.clamped if is_clamped else work.vectors)
+    part_vectors = vectors_of(0, end - begin, work.clamped if is_clamped else work.vectors)
     part = _tangents_of(0, end - begin, changes.clamped if is_clamped else changes.tangents)
     unigrams = _with_table(tables.unigrams, changes.table)
     for t in range(begin, end):
@@ -154,8 +155,8 @@ def _differentiate_part(
         fill(scores, 0, len(scores), 0.0)
         score_token(t, sequences.n_labels, unigrams, direction, scores)
     context = sequences.context[begin:end]
-    recover_betas(weight, context, work.pairs, own, part.beta)
-    differentiate(weight, context, work.pairs, changes.slopes, own, part)
+    recover_betas(weight, context, work.pairs, part_vectors, part.beta)
+    differentiate(weight, context, work.pairs, changes.slopes, part_vectors, part)
 
 
 @inlined
@@ -191,15 +192,15 @@ def _change_corrections(
     """
     contexts, sums, counts = work.pairs.contexts, work.correction_sums, changes.correction_counts
     e, end = corrections_of(t, c, contexts)
-    args = work.tokens[t : t + 1], t == 0, e, end, contexts
+    token, begins = work.tokens[t : t + 1], t == 0
     fill(sums, 0, end - e, 0.0)
     fill(counts, 0, end - e, 0.0)
     for part in range(n_parts):
         alpha, backward, forward_change, backward_change = _vectors_of_part(part, work, changes)
-        add_correction_products(*args, alpha, backward, counts)
-        add_correction_products(*args, alpha, backward_change, sums)
+        add_correction_products(token, begins, e, end, contexts, alpha, backward, counts)
+        add_correction_products(token, begins, e, end, contexts, alpha, backward_change, sums)
         if t > 0:
-            add_correction_products(*args, forward_change, backward, sums)
+            add_correction_products(token, begins, e, end, contexts, forward_change, backward, sums)
     settle_context_changes(
         e, end, contexts.matrix_of[c], work.pairs, changes.slopes, counts, work.pair_sums, sums
     )
@@ -225,21 +226,21 @@ def _add_pairs(
     """
     sequences, contexts, bigrams = tables.sequences, tables.contexts, tables.bigrams
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
-    n_parts, weight, first = 1 + (sequences.clamped[s] >= 0), sequences.weights[s], 0
+    n_parts, weight, run_start = 1 + (sequences.clamped[s] >= 0), sequences.weights[s], 0
     for t in range(len(context)):
         m = contexts.matrix_of[context[t]]
         if t + 1 < len(context) and contexts.matrix_of[context[t + 1]] == m:
             continue
         if not contexts.constant[m]:
-            _change_matrix(first, t + 1, m, n_parts, work, changes)
-        for i in range(first, t + 1):
+            _change_matrix(run_start, t + 1, m, n_parts, work, changes)
+        for i in range(run_start, t + 1):
             begin, end = corrections_of(i, context[i], contexts)
             if begin < end:
                 _change_corrections(i, context[i], n_parts, work, changes)
                 add_corrections(begin, end, bigrams, work.correction_sums, weight, product)
         if not contexts.constant[m]:
             add_matrix(m, sequences.n_labels, bigrams, work.pair_sums, weight, product)
-        first = t + 1
+        run_start = t + 1
 
 
 @inlined
@@ -268,6 +269,6 @@ def add_product(
             for y in range(sequences.n_labels):
                 tangents.marginal_change[t, y] += clamped.marginal_change[t, y]
     for t in range(begin, end):
-        own, weight = tangents.marginal_change[t - begin], sequences.weights[s]
-        add_blocks(t, sequences.n_labels, unigrams, own, weight, product)
+        marginal_change, weight = tangents.marginal_change[t - begin], sequences.weights[s]
+        add_blocks(t, sequences.n_labels, unigrams, marginal_change, weight, product)
     _add_pairs(s, tables, work, changes, product[split:])

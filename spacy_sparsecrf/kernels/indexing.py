@@ -101,18 +101,18 @@ def select(table: Csr, number: Ints) -> Csr:
     """Renumber the columns of a pattern; number: [O] int32, -1 to drop a column."""
     indptr, indices = table.indptr, table.indices
     new_indptr = np.zeros(len(indptr), np.int64)
-    kept = 0
+    n_entries = 0
     for row in range(len(indptr) - 1):
         for j in range(indptr[row], indptr[row + 1]):
-            kept += number[indices[j]] >= 0
-        new_indptr[row + 1] = kept
-    new_indices = np.empty(kept, np.int32)
-    kept = 0
+            n_entries += number[indices[j]] >= 0
+        new_indptr[row + 1] = n_entries
+    new_indices = np.empty(n_entries, np.int32)
+    n_entries = 0
     for j in range(indptr[0], indptr[-1]):
         column = number[indices[j]]
         if column >= 0:
-            new_indices[kept] = column
-            kept += 1
+            new_indices[n_entries] = column
+            n_entries += 1
     return Csr(new_indptr, new_indices)
 
 

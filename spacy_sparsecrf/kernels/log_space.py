@@ -51,14 +51,14 @@ class Runs(NamedTuple):
     """Label runs whose probabilities are requested.
 
     starts: [M] int64, first token of a run; ptr [M + 1] int64, labels int32: CSR, its labels;
-    bounded: whether `after` applies; after: [M, Y] bool, labels that may follow a run.
+    bounded: whether `next_labels` applies; next_labels: [M, Y] bool, labels that may follow a run.
     """
 
     starts: Ints
     ptr: Ints
     labels: Ints
     bounded: bool
-    after: Ints
+    next_labels: Ints
 
 
 @kernel
@@ -155,11 +155,11 @@ def run_forward(scored: Scored, forward: Forward, space: Floats) -> None:
                 for y in range(n_labels):
                     row[y] = matrix[n_labels, y]
             else:
-                before = alpha[t - 1]
-                _exponentials(before, n_labels, exponentials)
+                previous = alpha[t - 1]
+                _exponentials(previous, n_labels, exponentials)
                 advance(exponentials, forward.psi[c], n_labels, row)
                 products, shift = row[:n_labels], forward.shift[c]
-                _sum_of_products(products, shift, before, matrix, True, terms)
+                _sum_of_products(products, shift, previous, matrix, True, terms)
             for y in range(n_labels):
                 row[y] += scores[t, y]
             scale += _level(row, n_labels)
@@ -212,21 +212,21 @@ def run_both(scored: Scored, forward: Forward, backward: Backward, space: Floats
 
 
 @kernel
-def score_paths(scored: Scored, labels: Ints, log_z: Floats, found: Floats) -> None:
+def score_paths(scored: Scored, labels: Ints, log_z: Floats, log_p: Floats) -> None:
     """Compute log p(y | x), at most 0, of a path y of each sequence.
 
-    labels: [N] int32; log_z: [S], of `run_forward`; found: [S], out.
+    labels: [N] int32; log_z: [S], of `run_forward`; log_p: [S], out.
     """
     offsets = scored.offsets
     for s in range(len(offsets) - 1):
         total = 0.0
-        before = scored.n_labels
+        previous = scored.n_labels
         for t in range(offsets[s], offsets[s + 1]):
             y = labels[t]
-            total += scored.scores[t, y] + scored.pairs[scored.context[t], before, y]
-            before = y
+            total += scored.scores[t, y] + scored.pairs[scored.context[t], previous, y]
+            previous = y
         total -= log_z[s]
-        found[s] = 0.0 if total > 0.0 else total
+        log_p[s] = 0.0 if total > 0.0 else total
 
 
 @kernel(allocates=True)
@@ -254,7 +254,7 @@ def normalise_steps(scored: Scored) -> None:
 
 @kernel(allocates=True)
 def score_spans(
-    scored: Scored, sequence: Ints, forward: Forward, backward: Backward, runs: Runs, found: Floats
+    scored: Scored, sequence: Ints, forward: Forward, backward: Backward, runs: Runs, log_p: Floats
 ) -> None:
     """Compute log p(y_i .. y_j = the labels of a run, y_{j+1} in a set | x) of many runs.
 
@@ -263,7 +263,7 @@ def score_spans(
     independent: a run may cross their boundaries, and the set is ignored after the last token of a
     sequence.
 
-    sequence: [N] int32, of a token; forward, backward: of all sequences; found: [M], out.
+    sequence: [N] int32, of a token; forward, backward: of all sequences; log_p: [M], out.
     """
     alpha, beta, log_z = forward.alpha, backward.beta, forward.log_z
     context, pairs, scores = scored.context, scored.pairs, scored.scores
@@ -274,17 +274,17 @@ def score_spans(
         total = alpha[t, y] + forward.scale[t]
         for k in range(runs.ptr[m] + 1, runs.ptr[m + 1]):
             t += 1
-            before, y = y, runs.labels[k]
+            previous, y = y, runs.labels[k]
             if sequence[t] == sequence[t - 1]:
-                total += pairs[context[t], before, y] + scores[t, y]
+                total += pairs[context[t], previous, y] + scores[t, y]
             else:
                 total += alpha[t, y] + forward.scale[t] - log_z[sequence[t - 1]]
-        last = t + 1 == len(sequence) or sequence[t + 1] != sequence[t]
-        if last or not runs.bounded:
+        is_last = t + 1 == len(sequence) or sequence[t + 1] != sequence[t]
+        if is_last or not runs.bounded:
             total += beta[t, y] + backward.scale[t]
         else:
             for ahead in range(len(terms)):
                 score = pairs[context[t + 1], y, ahead] + scores[t + 1, ahead]
-                terms[ahead] = score + beta[t + 1, ahead] if runs.after[m, ahead] else -np.inf
+                terms[ahead] = score + beta[t + 1, ahead] if runs.next_labels[m, ahead] else -np.inf
             total += log_sum(terms, len(terms)) + backward.scale[t + 1]
-        found[m] = min(total - log_z[sequence[t]], 0.0)
+        log_p[m] = min(total - log_z[sequence[t]], 0.0)

@@ -161,21 +161,21 @@ def step_sgd_l1(begin: int, end: int, past: int, now: int, moving: Moving) -> No
         gradient[k] = 0.0
         positive = max(due + received[k], 0.0)
         negative = min(received[k] - due, 0.0)
-        kept = weight - min(max(weight, negative), positive)
-        received[k] += kept - weight
-        theta[k] = kept
+        clipped = weight - min(max(weight, negative), positive)
+        received[k] += clipped - weight
+        theta[k] = clipped
 
 
 @kernel
 def step_all(number: int, moving: Moving) -> None:
     """Take step `number` on all weights along the gradient [K], and clear it."""
-    of_step = 0, len(moving.theta), number, number + 1, moving
+    n_weights = len(moving.theta)
     if moving.rule.kind == SGD:
-        step_sgd(*of_step)
+        step_sgd(0, n_weights, number, number + 1, moving)
     elif moving.rule.kind == ADAGRAD:
-        step_adagrad(*of_step)
+        step_adagrad(0, n_weights, number, number + 1, moving)
     else:
-        step_sgd_l1(*of_step)
+        step_sgd_l1(0, n_weights, number, number + 1, moving)
 
 
 @inlined
@@ -185,15 +185,15 @@ def _advance_examples(
     """Bring the feature blocks of examples up to date."""
     sequences, unigrams, context_blocks = tables.sequences, tables.unigrams, tables.context_blocks
     n = len(unigrams.block_ptr) - 1
-    unigram = blocks.done[:n], blocks.weights_of[: n + 1]
-    bigram = blocks.done[n:], blocks.weights_of[n:]
+    unigram_steps, unigram_ptr = blocks.done[:n], blocks.weights_of[: n + 1]
+    bigram_steps, bigram_ptr = blocks.done[n:], blocks.weights_of[n:]
     for s in members:
         for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
             rows = unigrams.site_blocks[unigrams.site_ptr[t] : unigrams.site_ptr[t + 1]]
-            advance(rows, now, *unigram, update, moving)
+            advance(rows, now, unigram_steps, unigram_ptr, update, moving)
             c = context_blocks.context[t]
             rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
-            advance(rows, now, *bigram, update, moving)
+            advance(rows, now, bigram_steps, bigram_ptr, update, moving)
 
 
 # A branch for each rule, around its loops: a branch for each feature block doubles their time.
@@ -255,13 +255,13 @@ def minibatch_pass(
 @kernel
 def finish_pass(now: int, blocks: Visited, moving: Moving) -> None:
     """Apply the steps that weights have missed before step `now`; the gradient is zero."""
-    of_all = range(len(blocks.done)), now, blocks.done, blocks.weights_of
+    rows, weights_of = range(len(blocks.done)), blocks.weights_of
     if moving.rule.kind == SGD:
-        advance(*of_all, shrink_sgd, moving)
+        advance(rows, now, blocks.done, weights_of, shrink_sgd, moving)
     elif moving.rule.kind == ADAGRAD:
-        advance(*of_all, shrink_adagrad, moving)
+        advance(rows, now, blocks.done, weights_of, shrink_adagrad, moving)
     else:
-        advance(*of_all, step_sgd_l1, moving)
+        advance(rows, now, blocks.done, weights_of, step_sgd_l1, moving)
 
 
 @kernel

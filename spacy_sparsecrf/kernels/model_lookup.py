@@ -100,11 +100,11 @@ def build_rows(keys: Ints, row_ptr: Ints) -> tuple[np.ndarray, np.ndarray, int, 
     order, number = np.argsort(slots, kind="stable"), np.arange(n_rows)
     # A key is at its slot, or after the previous key.
     places = number + np.maximum.accumulate(slots[order] - number)
-    last = int(places[-1]) if n_rows else 0
-    entries = np.zeros((max(1 << (64 - slot_shift), last + 1) + 1, 2), dtype=np.uint64)
-    first, counts = row_ptr[:-1].astype(np.uint64), np.diff(row_ptr).astype(np.uint64)
+    last_slot = int(places[-1]) if n_rows else 0
+    entries = np.zeros((max(1 << (64 - slot_shift), last_slot + 1) + 1, 2), dtype=np.uint64)
+    first_weight, counts = row_ptr[:-1].astype(np.uint64), np.diff(row_ptr).astype(np.uint64)
     entries[places, 0] = keys[order]
-    entries[places, 1] = ((first << _START) | counts)[order]
+    entries[places, 1] = ((first_weight << _START) | counts)[order]
     return np.packbits(flags, bitorder="little"), entries, bit_shift, slot_shift
 
 
@@ -138,36 +138,39 @@ def _add_row(entry: np.uint64, table: RowTable, scores: Floats) -> None:
 
     entry: of `find_entry`; scores: [Yp] or [(Y + 1) * Yp].
     """
-    first = np.int64(entry >> _START)
-    for k in range(first, first + np.int64(entry & _COUNT)):
+    begin = np.int64(entry >> _START)
+    for k in range(begin, begin + np.int64(entry & _COUNT)):
         scores[table.places[k]] += table.values[k]
 
 
 @kernel
-def find_entries(hashes: Ints, table: RowTable, found: Ints) -> None:
-    """Find the entries of features. hashes: [N, P] uint64, 0 = none; found: [N, P] uint64, out."""
+def find_entries(hashes: Ints, table: RowTable, entries: Ints) -> None:
+    """Find the entries of features.
+
+    hashes: [N, P] uint64, 0 = none; entries: [N, P] uint64, out.
+    """
     for n in range(len(hashes)):
         for p in range(hashes.shape[1]):
-            found[n, p] = _ZERO
+            entries[n, p] = _ZERO
             if may_have(table, hashes[n, p]):
-                found[n, p] = find_entry(table, hashes[n, p])
+                entries[n, p] = find_entry(table, hashes[n, p])
 
 
 @kernel
-def add_rows(found: Ints, table: RowTable, scores: Floats) -> None:
+def add_rows(entries: Ints, table: RowTable, scores: Floats) -> None:
     """Score tokens, scores[n, y] = sum_o mu[o, y], or contexts: sum_o lam[o, y', y].
 
-    found: [N, P] uint64, entries of features; scores: [N, Yp] or [N, (Y + 1) * Yp] float64, out.
+    entries: [N, P] uint64, of features; scores: [N, Yp] or [N, (Y + 1) * Yp] float64, out.
     """
-    for n in range(len(found)):
+    for n in range(len(entries)):
         fill(scores[n], 0, scores.shape[1], 0.0)
-        for p in range(found.shape[1]):
-            _add_row(found[n, p], table, scores[n])
+        for p in range(entries.shape[1]):
+            _add_row(entries[n, p], table, scores[n])
 
 
 @kernel
 def find_features(
-    own: tuple[int, int],
+    templates: tuple[int, int],
     begin: int,
     end: int,
     origin: int,
@@ -178,12 +181,12 @@ def find_features(
     table: RowTable,
     space: LookupSpace,
 ) -> None:
-    """Append the features of tokens begin:end, by templates own[0]:own[1], that a model may have.
+    """Append the features of tokens begin:end, by templates[0]:templates[1], that a model may have.
 
     first, last: sequence of the tokens; origin: token of the first row of the space.
     """
     # By template: hashes of consecutive tokens do not wait for each other.
-    for p in range(own[0], own[1]):
+    for p in range(templates[0], templates[1]):
         for t in range(begin, end):
             feature = hash_feature(p, t, first, last, tokens, plan)
             n = space.counts[t - origin]
@@ -225,18 +228,18 @@ def sum_groups(
         begin = -groups.offsets[g]
         for i in range(n_words):
             space.counts[i] = 0
-        own = groups.ptr[g], groups.ptr[g + 1]
-        where = begin, begin + n_words, begin, zero, n_words
-        find_features(own, *where, words, plan, table, space)
+        templates = groups.ptr[g], groups.ptr[g + 1]
+        end = begin + n_words
+        find_features(templates, begin, end, begin, zero, n_words, words, plan, table, space)
         _find_rows(n_words, table, space)
         for i in range(n_words):
-            score, found = sums[n_rows], _ZERO
+            score, entries = sums[n_rows], _ZERO
             fill(score, 0, len(score), 0.0)
             for j in range(space.counts[i]):
-                found |= space.features[i, j]
+                entries |= space.features[i, j]
                 _add_row(space.features[i, j], table, score)
-            rows[i, g] = n_rows if found != _ZERO else 0
-            n_rows += found != _ZERO
+            rows[i, g] = n_rows if entries != _ZERO else 0
+            n_rows += entries != _ZERO
     return n_rows
 
 
@@ -245,7 +248,7 @@ def _score_sequence(
     first: int,
     last: int,
     tokens: Tokens,
-    known: KeptSums,
+    cached: KeptSums,
     groups: WordGroups,
     plan: HashPlan,
     table: RowTable,
@@ -261,17 +264,17 @@ def _score_sequence(
         # Tokens whose word at this offset is outside the sequence; without a group, all tokens.
         begin = max(last - offset, first) if offset > 0 else first
         end = last if offset > 0 else min(first - offset, last)
-        own = groups.ptr[g], groups.ptr[g + 1]
-        find_features(own, begin, end, first, first, last, tokens, plan, table, space)
+        templates = groups.ptr[g], groups.ptr[g + 1]
+        find_features(templates, begin, end, first, first, last, tokens, plan, table, space)
     _find_rows(last - first, table, space)
     for i in range(last - first):
         score = scores[i]
         fill(score, 0, len(score), 0.0)
         for g in range(n_groups):
             at = first + i + groups.offsets[g]
-            kept = known.sums[known.rows[tokens.words[at], g] if first <= at < last else 0]
+            group_sums = cached.sums[cached.rows[tokens.words[at], g] if first <= at < last else 0]
             for y in range(len(score)):
-                score[y] += kept[y]
+                score[y] += group_sums[y]
         for j in range(space.counts[i]):
             _add_row(space.features[i, j], table, score)
 
@@ -279,7 +282,7 @@ def _score_sequence(
 @kernel
 def score_words(
     tokens: Tokens,
-    known: KeptSums,
+    cached: KeptSums,
     groups: WordGroups,
     plan: HashPlan,
     table: RowTable,
@@ -297,18 +300,18 @@ def score_words(
     """
     for t in range(len(tokens.words)):
         for g in range(len(groups.offsets)):
-            if known.rows[tokens.words[t], g] < 0:
+            if cached.rows[tokens.words[t], g] < 0:
                 return False
     offsets, n_labels = tokens.offsets, shared.n_labels
     chain = Scored(n_labels, offsets, scores, space.context, shared.pairs)
     for s in range(len(offsets) - 1):
-        first, last = offsets[s], offsets[s + 1]
-        begin = 0 if len(labels) else first
-        own = scores[begin : begin + last - first]
-        _score_sequence(first, last, tokens, known, groups, plan, table, space, own)
-        if len(labels) and first < last:
+        begin, end = offsets[s], offsets[s + 1]
+        row = 0 if len(labels) else begin
+        sequence_scores = scores[row : row + end - begin]
+        _score_sequence(begin, end, tokens, cached, groups, plan, table, space, sequence_scores)
+        if len(labels) and begin < end:
             for y in range(n_labels):
-                own[last - first - 1, y] -= shared.closing[y]
-            found = labels[first:last]
-            best_path(0, last - first, chain, shared.slack, shared.search, space.best, found)
+                sequence_scores[end - begin - 1, y] -= shared.closing[y]
+            path = labels[begin:end]
+            best_path(0, end - begin, chain, shared.slack, shared.search, space.best, path)
     return True

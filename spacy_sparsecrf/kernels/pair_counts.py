@@ -112,8 +112,8 @@ def subtract_gold(t: int, begins: bool, labels: Ints, weight: float, total: Floa
     [Y, Yp] if t does not begin a sequence.
     """
     if labels[t] >= 0:
-        before = len(total) - 1 if begins else labels[t - 1]
-        total[before, labels[t]] -= weight
+        previous = len(total) - 1 if begins else labels[t - 1]
+        total[previous, labels[t]] -= weight
 
 
 @kernel
@@ -127,8 +127,8 @@ def pair_sums(
     """
     for p in range(first, last):
         fill(sums[p].reshape(-1), 0, sums[p].size, 0.0)
-        own = tokens[spans[p, 0] : spans[p, 1]]
-        add_outer_products(own, n_labels, vectors.alpha, vectors.backward, sums[p])
+        span = tokens[spans[p, 0] : spans[p, 1]]
+        add_outer_products(span, n_labels, vectors.alpha, vectors.backward, sums[p])
 
 
 @inlined
@@ -137,15 +137,15 @@ def _add_matrix_products(
 ) -> None:
     """Add alpha_{t-1} (x) backward_t of the tokens of matrix m to a total [Y + 1, Yp]."""
     tokens, mat_spans, sums = of_matrix
-    own = tokens.inner_tokens[tokens.inner_ptr[m] : tokens.inner_ptr[m + 1]]
+    inner = tokens.inner_tokens[tokens.inner_ptr[m] : tokens.inner_ptr[m + 1]]
     starts = tokens.start_tokens[tokens.start_ptr[m] : tokens.start_ptr[m + 1]]
     for p in range(mat_spans[m], mat_spans[m + 1]):
         for i in range(n_labels):
             for y in range(total.shape[1]):
                 total[i, y] += sums[p, i, y]
     if mat_spans[m] < mat_spans[m + 1]:
-        own = own[:0]
-    add_products(own, starts, n_labels, vectors.alpha, vectors.backward, total)
+        inner = inner[:0]
+    add_products(inner, starts, n_labels, vectors.alpha, vectors.backward, total)
 
 
 @kernel
@@ -176,15 +176,17 @@ def correction_sums(
     e is in first:last, which may cut the corrections of a context; corr_context: [E] int32; tokens:
     of each context; sums: [E] float64, added to.
     """
-    e, of_products = first, (contexts, vectors.alpha, vectors.backward)
+    e, alpha, backward = first, vectors.alpha, vectors.backward
     while e < last:
         c = corr_context[e]
         end = min(last, contexts.corr_ptr[c + 1])
         middle = max(e, min(last, contexts.corr_start[c]))
-        own = tokens.inner_tokens[tokens.inner_ptr[c] : tokens.inner_ptr[c + 1]]
-        add_correction_products(own, False, e, middle, *of_products, sums[e:middle])
+        inner = tokens.inner_tokens[tokens.inner_ptr[c] : tokens.inner_ptr[c + 1]]
+        add_correction_products(inner, False, e, middle, contexts, alpha, backward, sums[e:middle])
         starts = tokens.start_tokens[tokens.start_ptr[c] : tokens.start_ptr[c + 1]]
-        add_correction_products(starts, True, middle, end, *of_products, sums[middle:end])
+        add_correction_products(
+            starts, True, middle, end, contexts, alpha, backward, sums[middle:end]
+        )
         e = end
 
 
@@ -236,10 +238,10 @@ def settle_context_changes(
     psi, slope = pairs.potentials.psi[m], slopes.psi[m]
     for e in range(first, last):
         i, y = contexts.corr_previous[e], contexts.corr_label[e]
-        count, own = counts[e - first], sums[e - first]
-        changed = value[e] * (own + score[e] * count)
+        count, product_sum = counts[e - first], sums[e - first]
+        changed = value[e] * (product_sum + score[e] * count)
         if not contexts.constant[m]:
-            total[i, y] += changed - psi[i, y] * (own + slope[i, y] * count)
+            total[i, y] += changed - psi[i, y] * (product_sum + slope[i, y] * count)
         sums[e - first] = changed
 
 
@@ -268,8 +270,9 @@ def settle_changes(
             settle_matrix_change(psi[m], slope[m], counts[m], total[m])
         for c in of_matrix.contexts[of_matrix.ptr[m] : of_matrix.ptr[m + 1]]:
             e, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
-            of_entries = corr_counts[e:end], total[m], sums[e:end]
-            settle_context_changes(e, end, m, pairs, slopes, *of_entries)
+            settle_context_changes(
+                e, end, m, pairs, slopes, corr_counts[e:end], total[m], sums[e:end]
+            )
 
 
 @kernel
@@ -326,9 +329,9 @@ def count_gold_pairs(tables: Tables, padded: int, counts: Floats) -> None:
         for t in range(offsets[s], offsets[s + 1]):
             if labels[t] < 0:
                 continue
-            before = sequences.n_labels if t == offsets[s] else labels[t - 1]
+            previous = sequences.n_labels if t == offsets[s] else labels[t - 1]
             c = context_blocks.context[t]
             for row in context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]:
                 begin, end = bigrams.block_ptr[row], bigrams.block_ptr[row + 1]
-                place = before * padded + labels[t]
-                add_at(bigrams.block_places[begin:end], place, sequences.weights[s], counts[begin:])
+                pair = previous * padded + labels[t]
+                add_at(bigrams.block_places[begin:end], pair, sequences.weights[s], counts[begin:])

@@ -116,12 +116,12 @@ def build_corrections(first: int, last: int, pairs: Pairs, bigrams: Bigrams, the
 def _prefetch_corrections(c: int, pairs: Pairs, bigrams: Bigrams) -> None:
     """Prefetch the corrections of the context that is evaluated next."""
     contexts, potentials = pairs.contexts, pairs.potentials
-    first, last = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
-    for e in range(first, last, 8):
+    begin, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
+    for e in range(begin, end, 8):
         prefetch(bigrams.corr_weight_ptr, e)
         prefetch(potentials.value, e)
         prefetch(potentials.change, e)
-    for e in range(first, last, 32):
+    for e in range(begin, end, 32):
         prefetch(contexts.corr_previous, e)
         prefetch(contexts.corr_label, e)
 
@@ -156,9 +156,9 @@ def build_for_tokens(
 def potential(c: int, place: int, pairs: Pairs) -> float:
     """Return the potential of the pair at position y' * Yp + y in context c."""
     contexts, potentials = pairs.contexts, pairs.potentials
-    first, last = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
-    e = first + position(contexts.corr_place[first:last], place)
-    if e < last and contexts.corr_place[e] == place:
+    begin, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
+    e = begin + position(contexts.corr_place[begin:end], place)
+    if e < end and contexts.corr_place[e] == place:
         return float(potentials.value[e])
     return float(potentials.psi[contexts.matrix_of[c]].reshape(-1)[place])
 
@@ -193,12 +193,12 @@ def slope_corrections(
     for c in range(first, last):
         matrix = slopes.psi[contexts.matrix_of[c]]
         for e in range(contexts.corr_ptr[c], contexts.corr_ptr[c + 1]):
-            own = 0.0
+            slope = 0.0
             for j in range(weight_ptr[e], weight_ptr[e + 1]):
-                own += direction[weights[j]]
+                slope += direction[weights[j]]
             base = float(matrix[contexts.corr_previous[e], contexts.corr_label[e]])
-            slopes.score[e] = base + own
-            slopes.change[e] = potentials.value[e] * own
+            slopes.score[e] = base + slope
+            slopes.change[e] = potentials.value[e] * slope
             if e >= contexts.corr_start[c] or not potentials.rewritten[c]:
                 slopes.change[e] += potentials.change[e] * base
 

@@ -76,8 +76,8 @@ def _decode(
             fill(pairs.reshape(-1), 0, pairs.size, 0.0)
             score_pairs(pairs, rows, n_labels, tables.bigrams, theta[split:])
         scored.context[t - begin] = n - 1
-    first = begin - begin
-    best_path(first, end - begin, scored, guess.slack, guess.search, guess.best, guess.labels)
+    origin = begin - begin
+    best_path(origin, end - begin, scored, guess.slack, guess.search, guess.best, guess.labels)
 
 
 @inlined
@@ -114,26 +114,27 @@ def _learn(
     pairs = Averaged(weights.theta[unigrams.split :], weights.moves[unigrams.split :])
     x, value_rows, columns = values.features
     for t in range(begin, end):
-        gold, mine = labels[t], guess.labels[t - begin]
+        gold, guessed = labels[t], guess.labels[t - begin]
         gold_before = n_labels if t == begin else labels[t - 1]
-        before = n_labels if t == begin else guess.labels[t - begin - 1]
-        if gold != mine:
+        guessed_before = n_labels if t == begin else guess.labels[t - begin - 1]
+        if gold != guessed:
             n_wrong += 1
             rows = unigrams.site_blocks[unigrams.site_ptr[t] : unigrams.site_ptr[t + 1]]
-            own = unigrams.block_ptr, unigrams.block_labels
-            _move(step, count, rows, *own, gold, weights)
-            _move(-step, count, rows, *own, mine, weights)
+            block_ptr, block_labels = unigrams.block_ptr, unigrams.block_labels
+            _move(step, count, rows, block_ptr, block_labels, gold, weights)
+            _move(-step, count, rows, block_ptr, block_labels, guessed, weights)
             for r in range(len(columns)):
                 by = step * np.float64(x[value_rows[t], columns[r]])
                 rows = values.blocks[r : r + 1]
-                _move(by, count, rows, *own, gold, weights)
-                _move(-by, count, rows, *own, mine, weights)
-        if gold != mine or gold_before != before:
+                _move(by, count, rows, block_ptr, block_labels, gold, weights)
+                _move(-by, count, rows, block_ptr, block_labels, guessed, weights)
+        if gold != guessed or gold_before != guessed_before:
             c = context_blocks.context[t]
             rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
-            own = bigrams.block_ptr, bigrams.block_places
-            _move(step, count, rows, *own, gold_before * padded + gold, pairs)
-            _move(-step, count, rows, *own, before * padded + mine, pairs)
+            pair_ptr, pair_places = bigrams.block_ptr, bigrams.block_places
+            gold_pair, guessed_pair = gold_before * padded + gold, guessed_before * padded + guessed
+            _move(step, count, rows, pair_ptr, pair_places, gold_pair, pairs)
+            _move(-step, count, rows, pair_ptr, pair_places, guessed_pair, pairs)
     return n_wrong
 
 

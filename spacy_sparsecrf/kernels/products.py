@@ -22,9 +22,9 @@ _TOKENS = 16
 @inlined
 def add_weights(theta: Floats, begin: int, n_labels: int, scores: Floats) -> None:
     """scores[y] += theta[begin + y]; scores: [Yp], whose padding may get any numbers."""
-    own = theta[begin : begin + n_labels]
+    block = theta[begin : begin + n_labels]
     for y in range(n_labels):
-        scores[y] += own[y]
+        scores[y] += block[y]
 
 
 @inlined(forceinline=True)
@@ -33,15 +33,15 @@ def _advance(
 ) -> None:
     """Apply `advance` to n vectors of columns, n in 1, 2, 3."""
     a = b = c = zeros(matrix)
-    place = column
+    offset = column
     for row in range(n_labels):
         x = alpha[row]
-        a = add_multiple(a, x, read(matrix, place))
+        a = add_multiple(a, x, read(matrix, offset))
         if n > 1:
-            b = add_multiple(b, x, read(matrix, place + WIDTH))
+            b = add_multiple(b, x, read(matrix, offset + WIDTH))
         if n > 2:
-            c = add_multiple(c, x, read(matrix, place + 2 * WIDTH))
-        place += len(out)
+            c = add_multiple(c, x, read(matrix, offset + 2 * WIDTH))
+        offset += len(out)
     write(a, out, column)
     if n > 1:
         write(b, out, column + WIDTH)
@@ -62,18 +62,18 @@ def _advance_two(
 ) -> None:
     """Apply `advance_two` to n vectors of columns, n in 1, 2, 3."""
     a = b = c = d = e = f = zeros(matrix)
-    place = column
+    offset = column
     for row in range(n_labels):
         x, y = alpha[row], other[row]
-        piece = read(matrix, place)
+        piece = read(matrix, offset)
         a, d = add_multiple(a, x, piece), add_multiple(d, y, piece)
         if n > 1:
-            piece = read(matrix, place + WIDTH)
+            piece = read(matrix, offset + WIDTH)
             b, e = add_multiple(b, x, piece), add_multiple(e, y, piece)
         if n > 2:
-            piece = read(matrix, place + 2 * WIDTH)
+            piece = read(matrix, offset + 2 * WIDTH)
             c, f = add_multiple(c, x, piece), add_multiple(f, y, piece)
-        place += len(out)
+        offset += len(out)
     write(a, out, column)
     write(d, other_out, column)
     if n > 1:
@@ -140,14 +140,14 @@ def retreat(matrix: Floats, v: Floats, n_labels: int, out: Floats) -> None:
     for start in range(0, n_labels, _ROWS):
         # The last step may repeat some rows, with the same results.
         row = min(start, n_labels - _ROWS)
-        place = row * width
+        offset = row * width
         a = b = c = d = zeros(matrix)
         for column in range(0, width, WIDTH):
             x = read(v, column)
-            a = add_multiple(a, x, read(matrix, place + column))
-            b = add_multiple(b, x, read(matrix, place + width + column))
-            c = add_multiple(c, x, read(matrix, place + 2 * width + column))
-            d = add_multiple(d, x, read(matrix, place + 3 * width + column))
+            a = add_multiple(a, x, read(matrix, offset + column))
+            b = add_multiple(b, x, read(matrix, offset + width + column))
+            c = add_multiple(c, x, read(matrix, offset + 2 * width + column))
+            d = add_multiple(d, x, read(matrix, offset + 3 * width + column))
         write_sums((a, b, c, d), out, row)
 
 
@@ -163,17 +163,17 @@ def retreat_two(
     width = len(v)
     for start in range(0, n_labels, _ROWS):
         row = min(start, n_labels - _ROWS)
-        place = row * width
+        offset = row * width
         a = b = c = d = e = f = g = h = zeros(matrix)
         for column in range(0, width, WIDTH):
             x, y = read(v, column), read(w, column)
-            piece = read(matrix, place + column)
+            piece = read(matrix, offset + column)
             a, e = add_multiple(a, x, piece), add_multiple(e, y, piece)
-            piece = read(matrix, place + width + column)
+            piece = read(matrix, offset + width + column)
             b, f = add_multiple(b, x, piece), add_multiple(f, y, piece)
-            piece = read(matrix, place + 2 * width + column)
+            piece = read(matrix, offset + 2 * width + column)
             c, g = add_multiple(c, x, piece), add_multiple(g, y, piece)
-            piece = read(matrix, place + 3 * width + column)
+            piece = read(matrix, offset + 3 * width + column)
             d, h = add_multiple(d, x, piece), add_multiple(h, y, piece)
         write_sums((a, b, c, d), out, row)
         write_sums((e, f, g, h), other_out, row)
@@ -193,12 +193,12 @@ def _add_to_rows(
 ) -> None:
     """Add the products of tokens[first:last] to a vector of columns of n rows, n in 1, 2, 4."""
     width = total.shape[1]
-    place = row * width + column
-    a = b = c = d = read(total, place)
+    offset = row * width + column
+    a = b = c = d = read(total, offset)
     if n > 1:
-        b = read(total, place + width)
+        b = read(total, offset + width)
     if n > 2:
-        c, d = read(total, place + 2 * width), read(total, place + 3 * width)
+        c, d = read(total, offset + 2 * width), read(total, offset + 3 * width)
     for j in range(first, last):
         t = tokens[j]
         piece = read(backward, t * width + column)
@@ -208,12 +208,12 @@ def _add_to_rows(
         if n > 2:
             c = add_multiple(c, alpha[t - 1, row + 2], piece)
             d = add_multiple(d, alpha[t - 1, row + 3], piece)
-    write(a, total, place)
+    write(a, total, offset)
     if n > 1:
-        write(b, total, place + width)
+        write(b, total, offset + width)
     if n > 2:
-        write(c, total, place + 2 * width)
-        write(d, total, place + 3 * width)
+        write(c, total, offset + 2 * width)
+        write(d, total, offset + 3 * width)
 
 
 @inlined
@@ -224,18 +224,18 @@ def add_outer_products(
 
     tokens: [n], none of which begins a sequence; total: [>= Y, Yp] float64.
     """
-    whole, width = n_labels - n_labels % _ROWS, total.shape[1]
-    for first in range(0, len(tokens), _TOKENS):
-        last = min(first + _TOKENS, len(tokens))
+    in_fours, width = n_labels - n_labels % _ROWS, total.shape[1]
+    for begin in range(0, len(tokens), _TOKENS):
+        end = min(begin + _TOKENS, len(tokens))
         for column in range(0, width, WIDTH):
-            for j in range(last, min(last + _TOKENS, len(tokens))):
-                place = tokens[j] * width + column
-                prefetch(alpha, place - width)
-                prefetch(backward, place)
-            for row in range(0, whole, _ROWS):
-                _add_to_rows(4, tokens, first, last, alpha, backward, row, column, total)
-            if n_labels - whole >= 2:
-                _add_to_rows(2, tokens, first, last, alpha, backward, whole, column, total)
+            for j in range(end, min(end + _TOKENS, len(tokens))):
+                offset = tokens[j] * width + column
+                prefetch(alpha, offset - width)
+                prefetch(backward, offset)
+            for row in range(0, in_fours, _ROWS):
+                _add_to_rows(4, tokens, begin, end, alpha, backward, row, column, total)
+            if n_labels - in_fours >= 2:
+                _add_to_rows(2, tokens, begin, end, alpha, backward, in_fours, column, total)
             if n_labels % 2 == 1:
                 row = n_labels - 1
-                _add_to_rows(1, tokens, first, last, alpha, backward, row, column, total)
+                _add_to_rows(1, tokens, begin, end, alpha, backward, row, column, total)

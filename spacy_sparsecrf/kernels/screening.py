@@ -47,16 +47,16 @@ def screen_labels(
     workspace; coordinates (int64, feature * Y + y) and gradients (float64): [(last - first) * Y],
     out. RETURNS: their number.
     """
-    found = 0
+    n_screened = 0
     for feature in range(first, last):
         fill(row, 0, len(row), 0.0)
         add_rows(residual, col_sites, col_ptr[feature], col_ptr[feature + 1], row)
         for y in range(n_labels):
             if abs(row[y]) > threshold:
-                coordinates[found] = feature * n_labels + y
-                gradients[found] = row[y]
-                found += 1
-    return found
+                coordinates[n_screened] = feature * n_labels + y
+                gradients[n_screened] = row[y]
+                n_screened += 1
+    return n_screened
 
 
 @inlined
@@ -118,12 +118,12 @@ def add_counts(
 class Area(NamedTuple):
     """The chosen pairs of one feature, and the position of each label among them.
 
-    before, at: labels before and at its tokens; row_place: [Y + 1], column_place: [Y] int32,
-    position of a label there, -1 = none; products, total: [before, at] float64; packed: [4, Y],
+    previous, at: labels before and at its tokens; row_place: [Y + 1], column_place: [Y] int32,
+    position of a label there, -1 = none; products, total: [previous, at] float64; packed: [4, Y],
     workspace.
     """
 
-    before: Ints
+    previous: Ints
     at: Ints
     row_place: Ints
     column_place: Ints
@@ -175,9 +175,9 @@ def _weigh(c: int, pairs: Pairs, area: Area) -> None:
         if i >= 0 and k >= 0:
             change = potentials.value[e] - psi[previous, label]
             total[i, k] += change * products[i, k]
-    for i in range(len(area.before)):
+    for i in range(len(area.previous)):
         for k in range(len(area.at)):
-            total[i, k] += psi[area.before[i], area.at[k]] * products[i, k]
+            total[i, k] += psi[area.previous[i], area.at[k]] * products[i, k]
             products[i, k] = 0.0
 
 
@@ -198,11 +198,11 @@ def _add_context(
     c: int, tokens: TokensBy, sequences: Sequences, vectors: Vectors, area: Area
 ) -> None:
     """Add the tokens of context c to the products of an area, and subtract their gold pairs."""
-    before, at, has_start = area.before, area.at, area.row_place[sequences.n_labels] >= 0
-    inner_labels = before[:-1] if has_start else before
-    own = tokens.inner_tokens[tokens.inner_ptr[c] : tokens.inner_ptr[c + 1]]
-    _add_products(own, inner_labels, vectors, area)
-    _subtract_gold(own, False, sequences, area)
+    previous, at, has_start = area.previous, area.at, area.row_place[sequences.n_labels] >= 0
+    inner_labels = previous[:-1] if has_start else previous
+    inner = tokens.inner_tokens[tokens.inner_ptr[c] : tokens.inner_ptr[c + 1]]
+    _add_products(inner, inner_labels, vectors, area)
+    _subtract_gold(inner, False, sequences, area)
     starts = tokens.start_tokens[tokens.start_ptr[c] : tokens.start_ptr[c + 1]]
     if has_start:
         for t in starts:
@@ -239,22 +239,22 @@ def add_chosen_pairs(
         begin, end = chosen.area_ptr[feature], chosen.area_ptr[feature + 1]
         if begin == end:
             continue
-        before = chosen.rows[chosen.row_ptr[feature] : chosen.row_ptr[feature + 1]]
+        previous = chosen.rows[chosen.row_ptr[feature] : chosen.row_ptr[feature + 1]]
         at = chosen.columns[chosen.column_ptr[feature] : chosen.column_ptr[feature + 1]]
-        for i in range(len(before)):
-            row_place[before[i]] = i
+        for i in range(len(previous)):
+            row_place[previous[i]] = i
         for k in range(len(at)):
             column_place[at[k]] = k
-        total = totals[begin:end].reshape((len(before), len(at)))
-        products = space[: end - begin].reshape((len(before), len(at)))
-        area = Area(before, at, row_place, column_place, products, total, packed)
+        total = totals[begin:end].reshape((len(previous), len(at)))
+        products = space[: end - begin].reshape((len(previous), len(at)))
+        area = Area(previous, at, row_place, column_place, products, total, packed)
         for j in range(features.ptr[feature], features.ptr[feature + 1]):
             c = features.contexts[j]
             _add_context(c, tokens, sequences, vectors, area)
             is_last = j + 1 == features.ptr[feature + 1]
             if is_last or active[features.contexts[j + 1]] != active[c]:
                 _weigh(active[c], pairs, area)
-        for i in range(len(before)):
-            row_place[before[i]] = -1
+        for i in range(len(previous)):
+            row_place[previous[i]] = -1
         for k in range(len(at)):
             column_place[at[k]] = -1

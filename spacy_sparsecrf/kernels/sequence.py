@@ -86,13 +86,13 @@ def path_loss(labels: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> fl
     for i in range(len(labels)):
         y = labels[i]
         previous = start if i == 0 else labels[i - 1]
-        place = previous * padded + y
-        pair = vectors.backward[i, y] * potential(context[i], place, pairs)
-        before = 1.0
+        pair_place = previous * padded + y
+        pair = vectors.backward[i, y] * potential(context[i], pair_place, pairs)
+        marginal = 1.0
         if i > 0:
             pair *= vectors.alpha[i - 1, previous]
-            before = float(vectors.marginals[i - 1, previous])
-        product *= max(pair, _LEAST) / max(before, _LEAST)
+            marginal = float(vectors.marginals[i - 1, previous])
+        product *= max(pair, _LEAST) / max(marginal, _LEAST)
         if product < _SMALL:
             loss -= log(product)
             product = 1.0
@@ -186,5 +186,5 @@ def settle_example_corrections(
     settle_context(e, end, m, contexts, psi, value, work.pair_sums, sums)
     for t in tokens:
         if labels[t] >= 0:
-            before = work.pairs.n_labels if begins else labels[t - 1]
-            add_at(contexts.corr_place[e:end], before * padded + labels[t], -1.0, sums)
+            previous = work.pairs.n_labels if begins else labels[t - 1]
+            add_at(contexts.corr_place[e:end], previous * padded + labels[t], -1.0, sums)

@@ -25,9 +25,9 @@ def add_blocks(
             prefetch(gradient, block_ptr[rows[j + _AHEAD]])
         begin, end = block_ptr[rows[j]], block_ptr[rows[j] + 1]
         if end - begin == n_labels:
-            own = gradient[begin:end]
+            block = gradient[begin:end]
             for y in range(n_labels):
-                own[y] += weight * residual[y]
+                block[y] += weight * residual[y]
         else:
             for k in range(begin, end):
                 gradient[k] += weight * residual[block_labels[k]]
@@ -86,10 +86,12 @@ def _add_pairs(s: int, tables: Tables, work: SequenceWorkspace, gradient: Floats
                 expect_example_pairs(i, end_of_matrix, m, has_clamped, work)
         # The corrections of the first token differ: they are in the start row.
         if i == 0 or i + 1 == n or context[i + 1] != c:
-            first, last = corrections_of(same_context, c, contexts)
-            if first < last:
+            corr_begin, corr_end = corrections_of(same_context, c, contexts)
+            if corr_begin < corr_end:
                 settle_example_corrections(same_context, i + 1, c, has_clamped, labels, work)
-                add_corrections(first, last, bigrams, work.correction_sums, weight, gradient)
+                add_corrections(
+                    corr_begin, corr_end, bigrams, work.correction_sums, weight, gradient
+                )
             same_context = i + 1
         if i + 1 == end_of_matrix and not contexts.constant[m]:
             for t in range(same_matrix, end_of_matrix):

@@ -12,25 +12,25 @@ from .vectors import WIDTH, add_multiple, multiply_add, prefetch, read, sum_of, 
 @inlined
 def row_sum(row: Floats, n: int) -> float:
     """Return the sum of row[:n] in float64."""
-    whole, total = n - n % WIDTH, wide_zeros()
-    for i in range(0, whole, WIDTH):
-        total = add_multiple(total, 1.0, read(row, i))
-    found = np.float64(sum_of(total))
-    for i in range(whole, n):
-        found += row[i]
-    return found
+    aligned, lanes = n - n % WIDTH, wide_zeros()
+    for i in range(0, aligned, WIDTH):
+        lanes = add_multiple(lanes, 1.0, read(row, i))
+    total = np.float64(sum_of(lanes))
+    for i in range(aligned, n):
+        total += row[i]
+    return total
 
 
 @inlined
 def dot(a: Floats, b: Floats) -> float:
     """Return the inner product of two contiguous rows [n] in float64."""
-    whole, total = len(a) - len(a) % WIDTH, wide_zeros()
-    for i in range(0, whole, WIDTH):
-        total = add_multiple(total, read(a, i), read(b, i))
-    found = float(sum_of(total))
-    for i in range(whole, len(a)):
-        found = multiply_add(float(a[i]), float(b[i]), found)
-    return found
+    aligned, lanes = len(a) - len(a) % WIDTH, wide_zeros()
+    for i in range(0, aligned, WIDTH):
+        lanes = add_multiple(lanes, read(a, i), read(b, i))
+    total = float(sum_of(lanes))
+    for i in range(aligned, len(a)):
+        total = multiply_add(float(a[i]), float(b[i]), total)
+    return total
 
 
 @inlined
@@ -44,21 +44,21 @@ def reciprocal(number: Any) -> Any:
 def normalise(n: int, row: Floats) -> Any:
     """Divide row[:n], real or complex, by its sum, and return the sum."""
     # Of the type of the row, but at least float64.
-    found = np.float64(0.0) * row[0]
+    total = np.float64(0.0) * row[0]
     for i in range(n):
-        found += row[i]
-    factor = reciprocal(found)
+        total += row[i]
+    factor = reciprocal(total)
     for i in range(n):
         row[i] *= factor
-    return found
+    return total
 
 
 @inlined
 def prefetch_row(matrix: Floats, row: int) -> None:
     """Prefetch a row of a contiguous matrix [n, Yp], Yp a multiple of 8."""
     begin, width = row * matrix.shape[1], matrix.shape[1]
-    for place in range(begin, begin + width, 8):
-        prefetch(matrix, place)
+    for offset in range(begin, begin + width, 8):
+        prefetch(matrix, offset)
 
 
 @inlined
@@ -89,6 +89,6 @@ def position(places: Ints, place: int) -> int:
 @inlined
 def add_at(places: Ints, place: int, amount: float, totals: Floats) -> None:
     """Add an amount to the total at a place, if the ascending places contain it."""
-    found = position(places, place)
-    if found < len(places) and places[found] == place:
-        totals[found] += amount
+    i = position(places, place)
+    if i < len(places) and places[i] == place:
+        totals[i] += amount

@@ -13,26 +13,26 @@ FIRST, END, TYPE, FREE = range(4)  # rows of the arrays of spans
 def _find(labels: Ints, ends: Ints, of: SpanLabels, spans: Ints) -> int:
     """Find the spans of labels; see `find_spans`."""
     n = 0
-    first = 0
+    start = 0
     if len(ends) and ends[-1] > len(labels):
         return -1
     for d in range(len(ends)):
-        before = -1
-        for t in range(first, ends[d]):
+        previous = -1
+        for t in range(start, ends[d]):
             y = labels[t]
             if y < 0:
                 continue
             if y >= len(of.types):
                 return -1
             if of.types[y] >= 0:
-                goes_on = before >= 0 and of.is_open[before] and of.types[before] == of.types[y]
-                if not (goes_on and of.continues[y]):
+                goes_on = previous >= 0 and of.is_open[previous] and of.continues[y]
+                if not (goes_on and of.types[previous] == of.types[y]):
                     spans[FIRST, n] = t
                     spans[TYPE, n] = of.types[y]
                     n += 1
                 spans[END, n - 1] = t + 1
-            before = y
-        first = ends[d]
+            previous = y
+        start = ends[d]
     return n
 
 
@@ -62,13 +62,13 @@ def find_entities(
     for t in range(0 if has_kept else len(values)):
         values[t, 0] = _OUT
     for k in range(n):
-        first, end = spans[FIRST, k], spans[END, k]
+        begin, end = spans[FIRST, k], spans[END, k]
         is_free = True
-        for t in range(first, end):
+        for t in range(begin, end):
             is_free &= values[t, 0] == _OUT
         spans[FREE, k] = is_free
         if is_free:
-            for t in range(first, end):
-                values[t, 0] = _BEGIN if t == first else _INSIDE
+            for t in range(begin, end):
+                values[t, 0] = _BEGIN if t == begin else _INSIDE
                 values[t, 1] = ids[spans[TYPE, k]]
     return n

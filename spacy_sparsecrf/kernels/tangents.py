@@ -28,11 +28,11 @@ def recover_betas(
 
     weight: factor of `backward`; context: [T]; beta: [T, Yp], out, padding 0.
     """
-    last, backward, n_labels = len(context) - 1, vectors.backward, pairs.n_labels
-    for t in range(last + 1):
+    last_token, backward, n_labels = len(context) - 1, vectors.backward, pairs.n_labels
+    for t in range(last_token + 1):
         row = beta[t]
         fill(row, n_labels, len(row), 0.0)
-        if t == last:
+        if t == last_token:
             fill(row, 0, n_labels, weight)
         else:
             backward_product(context[t + 1], backward[t + 1], pairs, vectors.scratch, row)
@@ -67,9 +67,9 @@ def _retreat(
     for i in range(n_labels):
         total = zeros(matrix)
         for y in range(0, width, WIDTH):
-            place = i * width + y
-            inner = add_multiple(read(change, y), read(slope, place), read(v, y))
-            total = add_multiple(total, read(matrix, place), inner)
+            offset = i * width + y
+            inner = add_multiple(read(change, y), read(slope, offset), read(v, y))
+            total = add_multiple(total, read(matrix, offset), inner)
         out[i] = sum_of(total)
 
 
@@ -85,12 +85,12 @@ def _forward_change(
 ) -> None:
     """Write the derivative of alpha Psi, Psi of context c; change: derivative of alpha."""
     n_labels, contexts, potentials = pairs
-    m, first, last = contexts.matrix_of[c], contexts.corr_ptr[c], contexts.corr_start[c]
+    m, begin, end = contexts.matrix_of[c], contexts.corr_ptr[c], contexts.corr_start[c]
     previous, label = contexts.corr_previous, contexts.corr_label
     if potentials.rewritten[c]:
         rewrite(c, contexts, potentials, scratch)
         _advance(alpha, change, scratch, slopes.psi[m], n_labels, out)
-        for e in range(first, last):
+        for e in range(begin, end):
             out[label[e]] += alpha[previous[e]] * slopes.change[e]
         return
     if contexts.constant[m]:
@@ -98,7 +98,7 @@ def _forward_change(
         fill(out, n_labels, len(out), 0.0)
     else:
         _advance(alpha, change, potentials.psi[m], slopes.psi[m], n_labels, out)
-    for e in range(first, last):
+    for e in range(begin, end):
         i = previous[e]
         out[label[e]] += change[i] * potentials.change[e] + alpha[i] * slopes.change[e]
 
@@ -109,20 +109,20 @@ def _backward_change(
 ) -> None:
     """Write the derivative of Psi v, Psi of context c, padding 0; change: derivative of v."""
     n_labels, contexts, potentials = pairs
-    m, first, last = contexts.matrix_of[c], contexts.corr_ptr[c], contexts.corr_start[c]
+    m, begin, end = contexts.matrix_of[c], contexts.corr_ptr[c], contexts.corr_start[c]
     previous, label = contexts.corr_previous, contexts.corr_label
     fill(out, n_labels, len(out), 0.0)
     if potentials.rewritten[c]:
         rewrite(c, contexts, potentials, scratch)
         _retreat(scratch, slopes.psi[m], v, change, n_labels, out)
-        for e in range(first, last):
+        for e in range(begin, end):
             out[previous[e]] += v[label[e]] * slopes.change[e]
         return
     if contexts.constant[m]:
         fill(out, 0, n_labels, row_sum(change, n_labels))
     else:
         _retreat(potentials.psi[m], slopes.psi[m], v, change, n_labels, out)
-    for e in range(first, last):
+    for e in range(begin, end):
         y = label[e]
         out[previous[e]] += change[y] * potentials.change[e] + v[y] * slopes.change[e]
 
@@ -205,22 +205,22 @@ def differentiate(
     inverse = 1.0 / weight if weight != 0.0 else 0.0
     start_mean = _change_forward(inverse, context, pairs, slopes, vectors, tangents)
     alpha, backward, beta = vectors.alpha, vectors.backward, tangents.beta
-    rows, scratch, last = tangents.backward_change, vectors.scratch, len(context) - 1
+    rows, scratch, last_token = tangents.backward_change, vectors.scratch, len(context) - 1
     # A workspace: the start row of a matrix rewritten into scratch is not read.
-    whole = scratch[pairs.n_labels]
-    fill(rows[last], 0, rows.shape[1], 0.0)
-    for t in range(last, -1, -1):
+    marginal_change = scratch[pairs.n_labels]
+    fill(rows[last_token], 0, rows.shape[1], 0.0)
+    for t in range(last_token, -1, -1):
         # Here a row is beta_t B_t, and `marginal_change` contains u_t.
         row, scores, forward = rows[t], tangents.marginal_change[t], tangents.forward_change[t]
         for y in range(len(row)):
-            whole[y] = forward[y] * beta[t, y] + alpha[t, y] * row[y]
+            marginal_change[y] = forward[y] * beta[t, y] + alpha[t, y] * row[y]
         _add_evidence(row, backward[t], beta[t], backward[t], scores)
         for y in range(len(row)):
-            scores[y] = whole[y]
+            scores[y] = marginal_change[y]
         mean = start_mean
         if t > 0:
-            before = rows[t - 1]
-            _backward_change(context[t], backward[t], row, pairs, slopes, scratch, before)
-            mean = _centre(before, alpha[t - 1], inverse, beta[t - 1])
+            previous = rows[t - 1]
+            _backward_change(context[t], backward[t], row, pairs, slopes, scratch, previous)
+            mean = _centre(previous, alpha[t - 1], inverse, beta[t - 1])
         for y in range(len(row)):
             row[y] -= mean * backward[t, y]

@@ -41,25 +41,26 @@ def multiply_add(x: Any, y: Any, z: Any) -> Any:
     kind = np.result_type(*map(np.asarray, (x, y, z))).type
     try:
         (a, b), (c, d), (e, f) = (float(number).as_integer_ratio() for number in (x, y, z))
-        exact, whole = a * c * f + e * b * d, b * d * f
-        found = exact / whole
+        numerator, denominator = a * c * f + e * b * d, b * d * f
+        quotient = numerator / denominator
     except (OverflowError, ValueError):  # not finite
         return kind(x) * kind(y) + kind(z)
-    if not exact:
+    if not numerator:
         return kind(x) * kind(y) + kind(z)  # the sign of zero
-    if kind is np.float32 and np.float64(found).view(np.int64) & 1 == 0:
+    if kind is np.float32 and np.float64(quotient).view(np.int64) & 1 == 0:
         # Round an inexact result to odd, so that rounding to float32 equals rounding once.
-        n, m = found.as_integer_ratio()
-        if n * whole != exact * m:
-            found = np.nextafter(found, np.inf if n * whole < exact * m else -np.inf)
-    return kind(found)
+        n, m = quotient.as_integer_ratio()
+        if n * denominator != numerator * m:
+            towards = np.inf if n * denominator < numerator * m else -np.inf
+            quotient = np.nextafter(quotient, towards)
+    return kind(quotient)
 
 
 def add_multiple(total: np.ndarray, x: Any, vector: np.ndarray) -> np.ndarray:
     """Return total + x * vector, of the type of `total`; x: a number or a vector."""
     x = np.broadcast_to(np.asarray(x, total.dtype), total.shape)
-    factors = x, vector.astype(total.dtype), total
-    return np.array([multiply_add(*each) for each in zip(*factors, strict=True)])
+    triples = zip(x, vector.astype(total.dtype), total, strict=True)
+    return np.array([multiply_add(a, b, c) for a, b, c in triples])
 
 
 def sum_of(vector: np.ndarray) -> Any:

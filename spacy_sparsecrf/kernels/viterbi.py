@@ -103,13 +103,13 @@ def best_path(
         scores[begin, y] += start[y]
     for t in range(begin + 1, end):
         c = context[t]
-        before, matrix = scores[t - 1], pairs[c]
+        previous, matrix = scores[t - 1], pairs[c]
         if one_group:
-            _advance_all(n_labels, before, matrix, slack[c], best)
+            _advance_all(n_labels, previous, matrix, slack[c], best)
         else:
-            _advance_groups(before, matrix, slack[c], search, best)
+            _advance_groups(previous, matrix, slack[c], search, best)
         if len(search.rare):
-            _add_rare(before, matrix, search, best)
+            _add_rare(previous, matrix, search, best)
         for y in range(len(best)):
             scores[t, y] += best[y]
     y = _best_of(n_labels, scores[end - 1], search.favourite)
@@ -146,7 +146,7 @@ def find_possible(
     """
     n_labels = len(ends)
     reached = np.empty(n_labels, dtype=np.bool_)
-    before = np.empty(n_labels, dtype=np.bool_)
+    previous = np.empty(n_labels, dtype=np.bool_)
     for s in range(len(offsets) - 1):
         for t in range(offsets[s], offsets[s + 1]):
             if t == offsets[s]:
@@ -154,28 +154,28 @@ def find_possible(
                     reached[y] = permitted[t, y] and valid[n_labels, y]
                 continue
             for y in range(n_labels):
-                before[y] = reached[y]
+                previous[y] = reached[y]
                 reached[y] = False
             for i in range(n_labels):
-                if before[i]:
+                if previous[i]:
                     for y in range(n_labels):
                         reached[y] |= valid[i, y] and permitted[t, y]
-        found = offsets[s] == offsets[s + 1]
-        if not found:
+        is_possible = offsets[s] == offsets[s + 1]
+        if not is_possible:
             for y in range(n_labels):
-                found |= reached[y] and ends[y]
-        possible[s] = found
+                is_possible |= reached[y] and ends[y]
+        possible[s] = is_possible
 
 
 class Paths(NamedTuple):
     """Paths found so far; path v < nodes is the best to node v.
 
-    value: float64, score; before: int64, path to the previous node, _NONE for a first token; node:
+    value: float64, score; prefix: int64, path to the previous node, _NONE for a first token; node:
     int64, last node; following: int64, next best path to it, _UNKNOWN or _NONE.
     """
 
     value: Floats
-    before: Ints
+    prefix: Ints
     node: Ints
     following: Ints
 
@@ -183,37 +183,37 @@ class Paths(NamedTuple):
 class Nodes(NamedTuple):
     """Nodes, and the paths found to them.
 
-    tail: [nodes] int64, last path found; place: [nodes] int64, row in `candidates` or -1;
+    tail: [nodes] int64, last path found; row_of: [nodes] int64, row in `candidates` or -1;
     candidates: [rows, Y] int64, best unused path to each previous label, negative for none; counts:
     [2] int64, of paths, and of rows in use.
     """
 
     tail: Ints
-    place: Ints
+    row_of: Ints
     candidates: Ints
     counts: Ints
 
 
 @inlined
 def _find_first(
-    begin: int, end: int, scored: Scored, favourite: int, value: Floats, before: Ints
+    begin: int, end: int, scored: Scored, favourite: int, value: Floats, prefix: Ints
 ) -> None:
     """Find the best path to each node: path v leads to node v. See `find_paths`."""
     n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
     for y in range(n_labels):
         value[y] = scores[begin, y] + pairs[context[begin], n_labels, y]
-        before[y] = _NONE
+        prefix[y] = _NONE
     for t in range(begin + 1, end):
-        first = (t - 1 - begin) * n_labels
+        base = (t - 1 - begin) * n_labels
         matrix = pairs[context[t]]
         for y in range(n_labels):
-            i = _before(n_labels, value[first : first + n_labels], matrix, y, favourite)
-            value[first + n_labels + y] = scores[t, y] + (value[first + i] + matrix[i, y])
-            before[first + n_labels + y] = first + i
-    first = (end - 1 - begin) * n_labels
-    chosen = first + _best_of(n_labels, value[first : first + n_labels], favourite)
-    value[first + n_labels] = value[chosen]
-    before[first + n_labels] = chosen
+            i = _before(n_labels, value[base : base + n_labels], matrix, y, favourite)
+            value[base + n_labels + y] = scores[t, y] + (value[base + i] + matrix[i, y])
+            prefix[base + n_labels + y] = base + i
+    base = (end - 1 - begin) * n_labels
+    chosen = base + _best_of(n_labels, value[base : base + n_labels], favourite)
+    value[base + n_labels] = value[chosen]
+    prefix[base + n_labels] = chosen
 
 
 @inlined
@@ -227,7 +227,7 @@ def _descend(end_node: int, n_labels: int, paths: Paths, tail: Ints, stack: Ints
     while True:
         stack[depth] = v
         depth += 1
-        path = paths.before[tail[v]]
+        path = paths.prefix[tail[v]]
         v = paths.node[path]
         if paths.following[path] != _UNKNOWN:
             return depth
@@ -262,17 +262,17 @@ def _extend(
 
     The next best path to the previous node of its last path must be known.
     """
-    n_labels, tail, place, counts = scored.n_labels, nodes.tail, nodes.place, nodes.counts
-    first = (t - 1 - begin) * n_labels
-    y = v - first - n_labels
-    if place[v] < 0:
-        place[v] = counts[1]
+    n_labels, tail, row_of, counts = scored.n_labels, nodes.tail, nodes.row_of, nodes.counts
+    base = (t - 1 - begin) * n_labels
+    y = v - base - n_labels
+    if row_of[v] < 0:
+        row_of[v] = counts[1]
         counts[1] += 1
         for i in range(n_labels):
-            nodes.candidates[place[v], i] = first + i
-    row = nodes.candidates[place[v]]
-    taken = paths.before[tail[v]]
-    row[paths.node[taken] - first] = paths.following[taken]
+            nodes.candidates[row_of[v], i] = base + i
+    row = nodes.candidates[row_of[v]]
+    taken = paths.prefix[tail[v]]
+    row[paths.node[taken] - base] = paths.following[taken]
     # The end node has no pair scores.
     c = scored.context[t] if t < end else 0
     steps = scored.pairs[c, : n_labels if t < end else 0]
@@ -283,7 +283,7 @@ def _extend(
     path = counts[0]
     counts[0] += 1
     paths.value[path] = best + scored.scores[t, y] if t < end else best
-    paths.before[path], paths.node[path] = chosen, v
+    paths.prefix[path], paths.node[path] = chosen, v
     paths.following[tail[v]] = path
     tail[v] = path
 
@@ -300,9 +300,9 @@ def find_paths(
     n, length, n_labels = len(labels), labels.shape[1], scored.n_labels
     end_node = length * n_labels
     most = end_node + 1 + n * length
-    value, before = np.empty(most), np.empty(most, dtype=np.int64)
-    _find_first(begin, end, scored, favourite, value, before)
-    paths = Paths(value, before, np.arange(most), np.full(most, _UNKNOWN))
+    value, prefix = np.empty(most), np.empty(most, dtype=np.int64)
+    _find_first(begin, end, scored, favourite, value, prefix)
+    paths = Paths(value, prefix, np.arange(most), np.full(most, _UNKNOWN))
     nodes = Nodes(
         np.arange(end_node + 1),
         np.full(end_node + 1, -1),
@@ -322,6 +322,6 @@ def find_paths(
             return rank
         totals[rank] = value[path]
         for t in range(length - 1, -1, -1):
-            path = before[path]
+            path = prefix[path]
             labels[rank, t] = paths.node[path] - t * n_labels
     return n

@@ -27,17 +27,17 @@ def _measure(
     space: [2, n], a workspace; n: number of weights summed at a time.
     """
     sy, yy, scaled, sq = 0.0, 0.0, 0.0, 0.0
-    for first in range(0, len(q), space.shape[1]):
-        last = min(first + space.shape[1], len(q))
-        y, product = space[0, : last - first], space[1, : last - first]
-        s = step[first:last]
-        for k in range(last - first):
-            y[k] = change[first + k] if free[first + k] else 0.0
-            product[k] = metric[first + k] * y[k]
+    for begin in range(0, len(q), space.shape[1]):
+        end = min(begin + space.shape[1], len(q))
+        y, product = space[0, : end - begin], space[1, : end - begin]
+        s = step[begin:end]
+        for k in range(end - begin):
+            y[k] = change[begin + k] if free[begin + k] else 0.0
+            product[k] = metric[begin + k] * y[k]
         sy += dot(s, y)
         yy += dot(y, y)
         scaled += dot(product, y)
-        sq += dot(s, q[first:last])
+        sq += dot(s, q[begin:end])
     return sy, yy, scaled, sq
 
 
@@ -63,8 +63,8 @@ def two_loops(
     RETURNS: the product [K].
     """
     m, scale, space, q = len(steps), 0.0, np.empty((2, _AT_A_TIME)), vector.copy()
-    first, rho, factors = max(0, n_pairs - m), np.empty(m), np.empty(m)
-    for i in range(n_pairs - 1, first - 1, -1):
+    oldest, rho, factors = max(0, n_pairs - m), np.empty(m), np.empty(m)
+    for i in range(n_pairs - 1, oldest - 1, -1):
         row = i % m
         sy, yy, scaled, sq = _measure(steps[row], changes[row], metric, free, q, space)
         rho[row] = 1.0 / sy if sy > _LEAST_CURVATURE * yy else 0.0
@@ -74,7 +74,7 @@ def two_loops(
             scale = sy / scaled if scale == 0.0 else scale
     for k in range(len(q)):
         q[k] *= metric[k] * (scale if scale > 0.0 else 1.0)
-    for i in range(first, n_pairs):
+    for i in range(oldest, n_pairs):
         row = i % m
         if rho[row] > 0.0:
             factor = factors[row] - rho[row] * dot(changes[row], q)
@@ -92,14 +92,14 @@ def multiply_pairs(
     RETURNS: [4, m], s . y, s . v, y' . metric y and y' . metric v of each pair s, y'.
     """
     sums, space = np.zeros((4, len(steps))), np.empty((2, _AT_A_TIME))
-    for first in range(0, len(vector), _AT_A_TIME):
-        last = min(first + _AT_A_TIME, len(vector))
-        y, v, scale = changes[newest, first:last], vector[first:last], metric[first:last]
+    for begin in range(0, len(vector), _AT_A_TIME):
+        end = min(begin + _AT_A_TIME, len(vector))
+        y, v, scale = changes[newest, begin:end], vector[begin:end], metric[begin:end]
         for k in range(len(v)):
             space[0, k] = scale[k] * y[k]
             space[1, k] = scale[k] * v[k]
         for row in range(len(steps)):
-            s, change = steps[row, first:last], changes[row, first:last]
+            s, change = steps[row, begin:end], changes[row, begin:end]
             sums[0, row] += dot(s, y)
             sums[1, row] += dot(s, v)
             sums[2, row] += dot(change, space[0])
@@ -122,12 +122,12 @@ def combine_pairs(
 
     factors: [2, m], a and b; steps, changes: [m, K]; metric: [K]; vector: [K], v, in and out.
     """
-    for first in range(0, len(vector), _AT_A_TIME):
-        last = min(first + _AT_A_TIME, len(vector))
-        part, scale = vector[first:last], metric[first:last]
+    for begin in range(0, len(vector), _AT_A_TIME):
+        end = min(begin + _AT_A_TIME, len(vector))
+        part, scale = vector[begin:end], metric[begin:end]
         for row in range(len(steps)):
-            _accumulate(factors[0, row], changes[row, first:last], part)
+            _accumulate(factors[0, row], changes[row, begin:end], part)
         for k in range(len(part)):
             part[k] *= scale[k]
         for row in range(len(steps)):
-            _accumulate(factors[1, row], steps[row, first:last], part)
+            _accumulate(factors[1, row], steps[row, begin:end], part)

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,9 @@ class Recorder:
         """Return the recorder itself, for `bind`."""
         return self
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self.check(self.name, self.kernel, arguments)
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        bound = signature(self.kernel.py_func).bind(*arguments, **named)
+        return self.check(self.name, self.kernel, bound.args)
 
 
 @typeof_impl.register(Recorder)

@@ -53,8 +53,8 @@ def kernel(function: Any = None, *, allocates: bool = False, **options: Any) -> 
     """
     if function is None:
         return partial(kernel, allocates=allocates, **options)
-    own = {"_nrt": True} if allocates and "_nrt" in _OPTIONS else {}
-    compiled: Any = njit(**{"nogil": True, **_OPTIONS, **own, **options})(function)
+    counting = {"_nrt": True} if allocates and "_nrt" in _OPTIONS else {}
+    compiled: Any = njit(**{"nogil": True, **_OPTIONS, **counting, **options})(function)
     if _is_python(compiled):
         return compiled
     compiled.compile = partial(_compile, compiled.compile)

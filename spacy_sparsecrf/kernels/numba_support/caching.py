@@ -65,19 +65,20 @@ class KernelCache(NullCache):
         self._source = os.path.realpath(source) if os.path.exists(source) else "/"
         self.is_kept = False
         self._directories: list[str] = []
-        own: list[Any] = [UserDirectory] if _VERSION else []
-        for locator in [_FROM_VARIABLE, *own, _IN_TREE, *_OTHERS]:
+        user_locators: list[Any] = [UserDirectory] if _VERSION else []
+        for locator in [_FROM_VARIABLE, *user_locators, _IN_TREE, *_OTHERS]:
             # Without its check, numba also uses a directory that is not writable.
             unchecked = type(locator.__name__, (locator,), {"ensure_cache_path": lambda _: None})
             files = type("Files", (CompileResultCacheImpl,), {"_locator_classes": [unchecked]})
             with suppress(OSError, RuntimeError):  # numba does not use it, or it is not writable
                 self._files: Any = files(function)
-                given = self._files.locator.get_cache_path()
-                place = os.path.realpath(given) if os.path.isabs(given) else given
-                self._directories.append(checked(place, self._source))
+                cache_path = self._files.locator.get_cache_path()
+                is_absolute = os.path.isabs(cache_path)
+                directory = os.path.realpath(cache_path) if is_absolute else cache_path
+                self._directories.append(checked(directory, self._source))
                 self._stamp = _stamp(os.path.dirname(source))
                 self._prefix = f"{self._files.filename_base}.{self._stamp[:16]}."
-                make(place)
+                make(directory)
                 locator.ensure_cache_path(self._files.locator)
                 self.is_kept = True
                 break
@@ -120,9 +121,9 @@ class KernelCache(NullCache):
         key, name = self._name(sig, context.codegen())
         path = os.path.join(directory, name)
         try:
-            found, code = pickle.loads(read(path, self._source))  # noqa: S301
+            stored_key, code = pickle.loads(read(path, self._source))  # noqa: S301
             # Types of one name may have different fields.
-            return self._files.rebuild(context, code) if found == key else None
+            return self._files.rebuild(context, code) if stored_key == key else None
         except Exception as error:
             if not (damaged or isinstance(error, FileNotFoundError)):
                 damaged.update(path=path, reason=str(error))
@@ -132,6 +133,6 @@ class KernelCache(NullCache):
         """Return the first result of reading the directories that is not empty, or None."""
         for directory in self._directories:
             with suppress(OSError):  # no permission to read it
-                if found := read(checked(directory, self._source)):
-                    return found
+                if code := read(checked(directory, self._source)):
+                    return code
         return None

@@ -38,9 +38,9 @@ def _emits(function: Any, typer: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def _address(context: Any, builder: Any, kind: Any, element: Any, target: Any) -> Any:
-    array, place = element
+    array, index = element
     data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [place]), target.as_pointer())
+    return builder.bitcast(builder.gep(data, [index]), target.as_pointer())
 
 
 @_emits(vectors.prefetch, lambda array, place: types.void(array, types.intp))
@@ -96,8 +96,8 @@ def _add_multiple(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     for i, value in enumerate(factors):
         if not isinstance(value.type, ir.VectorType):
             empty = ir.VectorType(value.type, WIDTH)(ir.Undefined)
-            first = builder.insert_element(empty, value, _FLAG(0))
-            value = builder.shuffle_vector(first, empty, ir.VectorType(_FLAG, WIDTH)(None))
+            lane = builder.insert_element(empty, value, _FLAG(0))
+            value = builder.shuffle_vector(lane, empty, ir.VectorType(_FLAG, WIDTH)(None))
         factors[i] = value if value.type == total.type else builder.fpext(value, total.type)
     name = f"v{WIDTH}f{signature.return_type.item.bitwidth}"
     x, vector = factors
