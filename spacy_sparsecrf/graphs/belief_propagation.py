@@ -13,6 +13,7 @@ from ..kernels.exp import exp_of, log_of
 from ..kernels.layout import Floats, Ints
 from ..kernels.numba_support import inlined, kernel
 from ..kernels.small import normalise, reciprocal
+from .encoded import FeatureRows
 
 # Lower bound of messages, so that quotients by messages are finite.
 _LEAST = 1e-300
@@ -101,11 +102,13 @@ class Network(NamedTuple):
 
 
 @kernel
-def score_rows(
-    rows: Ints, indptr: Ints, features: Ints, values: Floats, table: Floats, scores: Floats
-) -> None:
-    """Score rows [n]: scores[r] = sum of value * table[feature]; scores: [R, W], table: [O, W]."""
-    for r in rows:
+def score_rows(chosen: Ints, rows: FeatureRows, table: Floats, scores: Floats) -> None:
+    """Score chosen rows [n], scores[r] = sum of value * table[feature].
+
+    table: [O, W]; scores: [R, W], out.
+    """
+    indptr, features, values = rows
+    for r in chosen:
         for y in range(scores.shape[1]):
             scores[r, y] = 0.0
         for j in range(indptr[r], indptr[r + 1]):
@@ -114,11 +117,10 @@ def score_rows(
 
 
 @kernel
-def scatter_rows(
-    rows: Ints, indptr: Ints, features: Ints, values: Floats, residual: Floats, table: Floats
-) -> None:
-    """Add the residuals [R, W] of rows [n] to their features: the transpose of `score_rows`."""
-    for r in rows:
+def scatter_rows(chosen: Ints, rows: FeatureRows, residual: Floats, table: Floats) -> None:
+    """Add the residuals [R, W] of chosen rows [n] to their features: `score_rows` transposed."""
+    indptr, features, values = rows
+    for r in chosen:
         for j in range(indptr[r], indptr[r + 1]):
             for y in range(residual.shape[1]):
                 table[features[j], y] += values[j] * residual[r, y]
@@ -155,15 +157,15 @@ def order_trees(
             for k in range(n_ordered, tail):
                 is_tree[queue[k]] = n_halves == 2 * (tail - n_ordered - 1)
             n_ordered = tail
-        place = begin
+        position = begin
         for k in range(begin, end):
             if is_tree[queue[k]]:
-                graphs.order[place] = queue[k]
-                place += 1
+                graphs.order[position] = queue[k]
+                position += 1
         for i in range(begin, end):
             if not is_tree[i]:
-                graphs.order[place] = i
-                place += 1
+                graphs.order[position] = i
+                position += 1
 
 
 @inlined(forceinline=True)
@@ -215,10 +217,10 @@ def _send(
                 total = value
         new[b] = total
         sum_of_new += total
-    kept = schedule.damping
-    factor = (1.0 - kept) * reciprocal(sum_of_new)
+    damping = schedule.damping
+    factor = (1.0 - damping) * reciprocal(sum_of_new)
     for y in range(n_labels):
-        new[y] = factor * new[y] + kept * old[h, y]
+        new[y] = factor * new[y] + damping * old[h, y]
         if new[y].real < _LEAST:
             new[y] = _LEAST
 
@@ -255,7 +257,7 @@ def _pass_on(i: int, is_forward: bool, n_labels: int, network: Network) -> float
         e = h >> 1
         if (graphs.rank[graphs.ends[e, 1 - (h & 1)]] > graphs.rank[i]) == is_forward:
             psi = network.potentials.psi[graphs.row[e]]
-            _send(h, n_labels, belief, psi, network, new)
+            _send(h, n_labels, belief=belief, psi=psi, network=network, new=new)
             change = _replace(n_labels, beliefs.messages[h], new, network.schedule.magnified)
             largest = _larger(largest, change)
     return largest
@@ -271,7 +273,7 @@ def _pass_all(s: int, n_labels: int, network: Network) -> float:
         psi = network.potentials.psi[graphs.row[e]]
         for side in range(2):
             belief, new = nodes[graphs.ends[e, side]], network.scratch[1 + side]
-            _send(2 * e + side, n_labels, belief, psi, network, new)
+            _send(2 * e + side, n_labels, belief=belief, psi=psi, network=network, new=new)
         for side in range(2):
             message, new = network.beliefs.messages[2 * e + side], network.scratch[1 + side]
             change = _replace(n_labels, message, new, network.schedule.magnified)
@@ -297,12 +299,12 @@ def _iterate(s: int, n_labels: int, network: Network) -> float:
 @inlined
 def pair_belief(e: int, psi: Floats, ends: Ints, beliefs: Beliefs, pair: Floats) -> Any:
     """Fill pair [Y, Y] with the unnormalised belief of edge e, and return its sum."""
-    first, second = beliefs.nodes[ends[e, 0]], beliefs.nodes[ends[e, 1]]
+    belief_a, belief_b = beliefs.nodes[ends[e, 0]], beliefs.nodes[ends[e, 1]]
     there, back = beliefs.messages[2 * e], beliefs.messages[2 * e + 1]
     total = 0.0 * psi[0, 0]
-    for a in range(len(first)):
-        for b in range(len(second)):
-            pair[a, b] = first[a] / back[a] * psi[a, b] * second[b] / there[b]
+    for a in range(len(belief_a)):
+        for b in range(len(belief_b)):
+            pair[a, b] = belief_a[a] / back[a] * psi[a, b] * belief_b[b] / there[b]
             total += pair[a, b]
     return total
 
@@ -332,10 +334,10 @@ def propagate(first: int, last: int, network: Network) -> None:
         log_z = 0.0 * potentials.log_phi[0, 0]
         for i in range(graphs.offsets[s], graphs.offsets[s + 1]):
             log_z += potentials.node_shift[i]
-            log_z += _believe(i, n_labels, network, beliefs.nodes[i], True)
+            log_z += _believe(i, n_labels, network, beliefs.nodes[i], measured=True)
         for e in range(begin, end):
             psi = potentials.psi[graphs.row[e]]
-            total = pair_belief(e, psi, graphs.ends, beliefs, scratch[3:])
+            total = pair_belief(e, psi, graphs.ends, beliefs, pair=scratch[3:])
             log_z += log_of(total) + potentials.edge_shift[graphs.row[e]]
         beliefs.log_z[s], beliefs.changes[s], beliefs.iterations[s] = log_z, change, n
 
@@ -398,8 +400,8 @@ def fit_mean_field(first: int, last: int, network: Network) -> None:
                     scratch[0, y] = log_phi[i, y]
                 _add_neighbours(i, network, scratch[0])
                 _exponentiate(scratch[0], scratch[1])
-                own = _replace(len(scratch[0]), nodes[i], scratch[1], schedule.magnified)
-                change = _larger(change, own)
+                node_change = _replace(len(scratch[0]), nodes[i], scratch[1], schedule.magnified)
+                change = _larger(change, node_change)
         log_z = 0.0 * potentials.log_phi[0, 0]
         for i in range(begin, end):
             for y in range(len(log_phi[i])):
@@ -468,7 +470,7 @@ def add_pairs(
                 for b in range(len(total)):
                     total[a, b] += weight * nodes[i, a] * nodes[j, b]
         else:
-            total_belief = pair_belief(e, psi[graphs.row[e]], graphs.ends, beliefs, pair)
+            total_belief = pair_belief(e, psi[graphs.row[e]], graphs.ends, beliefs, pair=pair)
             scale = weight * reciprocal(total_belief)
             for a in range(len(total)):
                 for b in range(len(total)):

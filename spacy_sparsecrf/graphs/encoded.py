@@ -67,13 +67,13 @@ class EncodedGraph:
 
     def __post_init__(self) -> None:
         graph = np.repeat(np.arange(self.n_graphs), np.diff(self.edge_offsets))
-        first, last = self.offsets[graph], self.offsets[graph + 1]
-        outside = ((self.ends < first[:, None]) | (self.ends >= last[:, None])).any(axis=1)
+        begin, end = self.offsets[graph], self.offsets[graph + 1]
+        outside = ((self.ends < begin[:, None]) | (self.ends >= end[:, None])).any(axis=1)
         circular = self.ends[:, 0] == self.ends[:, 1]
         for wrong, error in (outside, Errors.SC371), (circular, Errors.SC372):
             if wrong.any():
                 e = int(np.argmax(wrong))
-                nodes = (self.ends[e] - first[e]).tolist()
+                nodes = (self.ends[e] - begin[e]).tolist()
                 edge = e - int(self.edge_offsets[graph[e]])
                 raise SparseCRFError(error.format(edge=edge, graph=int(graph[e]), nodes=nodes))
 
@@ -88,12 +88,21 @@ class EncodedGraph:
         return len(self.labels)
 
 
+class AddedGraph(NamedTuple):
+    """The arguments of `GraphBuilder.add`."""
+
+    nodes: Observed
+    ends: Ints
+    edges: Observed
+    labels: Ints
+    weight: float
+
+
 class GraphBuilder:
     """Collects graphs into an `EncodedGraph`."""
 
     def __init__(self) -> None:
-        # Nodes, ends, edges, labels and weight of each graph.
-        self._added: list[tuple[Observed, Ints, Observed, Ints, float]] = []
+        self._added: list[AddedGraph] = []
 
     def add(
         self,
@@ -113,9 +122,12 @@ class GraphBuilder:
         labels = np.full(n, MISSING) if labels is None else np.asarray(labels)
         values = [features.values for features in (nodes, edges) if features.values is not None]
         fits = len(labels) == n and len(ends) == len(edges.hashes)
-        if not fits or not all(np.isfinite(each).all() for each in values):
+        if not fits or not all(np.isfinite(array).all() for array in values):
             raise SparseCRFError(Errors.SC370.format(graph=len(self._added)))
-        self._added.append((nodes, ends, edges, labels.astype(np.int32), weight))
+        graph = AddedGraph(
+            nodes=nodes, ends=ends, edges=edges, labels=labels.astype(np.int32), weight=weight
+        )
+        self._added.append(graph)
 
     def build(
         self, node_ties: Floats | None = None, pair_ties: Floats | None = None
@@ -126,21 +138,20 @@ class GraphBuilder:
         """
         if not self._added:
             raise SparseCRFError(Errors.SC302)
-        all_nodes, all_ends, all_edges, labels, weights = zip(*self._added, strict=True)
-        offsets, edge_offsets = (
-            np.append(0, np.cumsum([len(each) for each in arrays])).astype(np.int64)
-            for arrays in (labels, all_ends)
-        )
-        ends = [each + first for each, first in zip(all_ends, offsets[:-1], strict=True)]
-        node_keys, nodes = _rows(*_joined(all_nodes))
-        hashes, values = _joined(all_edges)
+        graphs = self._added
+        offsets = np.append(0, np.cumsum([len(graph.labels) for graph in graphs]))
+        edge_offsets = np.append(0, np.cumsum([len(graph.ends) for graph in graphs]))
+        ends = [graph.ends + begin for graph, begin in zip(graphs, offsets[:-1], strict=True)]
+        hashes, values = _joined([graph.nodes for graph in graphs])
+        node_keys, nodes = _rows(hashes, values)
+        hashes, values = _joined([graph.edges for graph in graphs])
         representatives, row = distinct_rows(np.hstack((hashes, values.view(np.uint64))))
         edge_keys, pairs = _rows(hashes[representatives], values[representatives])
         return EncodedGraph(
-            offsets=offsets,
-            edge_offsets=edge_offsets,
-            labels=np.concatenate(labels),
-            weights=np.array(weights, dtype=np.float64),
+            offsets=offsets.astype(np.int64),
+            edge_offsets=edge_offsets.astype(np.int64),
+            labels=np.concatenate([graph.labels for graph in graphs]),
+            weights=np.array([graph.weight for graph in graphs], dtype=np.float64),
             ends=np.concatenate(ends).astype(np.int32),
             nodes=nodes,
             row=row,
@@ -157,10 +168,10 @@ def _joined(parts: Sequence[Observed]) -> tuple[Hashes, Floats]:
     width = max(part.hashes.shape[1] for part in parts)
     hashes, values = [], []
     for part in parts:
-        given = 1.0 if part.values is None else part.values
+        numbers = 1.0 if part.values is None else part.values
         more = (0, 0), (0, width - part.hashes.shape[1])
         hashes.append(np.pad(part.hashes, more))
-        values.append(np.pad(np.where(part.hashes != 0, given, 0.0), more))
+        values.append(np.pad(np.where(part.hashes != 0, numbers, 0.0), more))
     return np.concatenate(hashes), np.concatenate(values)
 
 

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..corpus.numbering import Array, concatenated_ranges
+from ..corpus.numbering import Array, Floats, Ints, Longs, Mask, concatenated_ranges
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
-from ..loss.lattice import Floats, Ints, Longs, Mask
 from ..parallel import Chunks, Workers, cut, dot
 from . import belief_propagation as beliefs
 from .belief_propagation import Beliefs, GraphPotentials, Graphs, Network, Schedule
@@ -26,8 +25,6 @@ _INFER = dict(
 NEVER = -1e30
 _N_CHUNKS = 64
 
-# Arrays of nodes, and of rows of edges.
-Sides = tuple[Array, Array]
 # Complex step, so small that the real part is exact to all digits.
 STEP = 1e-60
 
@@ -87,7 +84,7 @@ class GraphInference:
     """Encoded graphs laid out for inference, and workspaces for their potentials and beliefs.
 
     Potentials are sums of weights. graphs: encoded graphs; n_labels: Y; gold: [N] int32, labels
-    that count as observed, -1 for none; allowed: [n, Y] bool, labels that the last n nodes may
+    that count as observed, -1 for none; permitted: [n, Y] bool, labels that the last n nodes may
     have; inference: settings.
     n_weights: K: weights of node features, then of edge features (see `EncodedGraph`); by_row: [E]
     int64, edges sorted by row; chunks, row_chunks: chunks of graphs, and of `by_row`; n_rows: R,
@@ -95,7 +92,7 @@ class GraphInference:
     """
 
     def __init__(
-        self, graphs: EncodedGraph, n_labels: int, gold: Ints, allowed: Mask, inference: Inference
+        self, graphs: EncodedGraph, n_labels: int, gold: Ints, permitted: Mask, inference: Inference
     ) -> None:
         n, n_rows = n_labels, len(graphs.pairs.indptr) - 1
         self.n_rows, self.n_labels, self.inference = n_rows, n, inference
@@ -103,7 +100,7 @@ class GraphInference:
         self.arrays = _laid_out(graphs, gold)
         sizes = np.diff(graphs.offsets) + np.diff(graphs.edge_offsets)
         self.chunks: Chunks = cut(sizes, _N_CHUNKS)
-        self.graphs, self._allowed = graphs, allowed
+        self.graphs, self._permitted = graphs, permitted
         self.ties = graphs.node_ties, graphs.pair_ties
         widths = [None if tie is None else tie.shape[1] for tie in self.ties]
         self._shapes = (
@@ -131,14 +128,32 @@ class GraphInference:
 
     def _space(self, dtype: Any) -> InferenceSpace:
         n, y, s = len(self.arrays.order), self.n_labels, len(self.arrays.offsets) - 1
-        nodes = [np.zeros((n, y), dtype) for _ in range(4)]
-        pairs = [np.zeros((self.n_rows, y, y), dtype) for _ in range(3)]
-        shifts = np.zeros(n), np.zeros(self.n_rows)
-        potentials = GraphPotentials(nodes[0], pairs[0], nodes[1], pairs[1], *shifts)
-        messages = np.zeros((2 * len(self.arrays.ends), y), dtype)
-        of_graphs = np.zeros(s, dtype), np.zeros(s), np.zeros(s, np.int64)
-        found = Beliefs(nodes[2], messages, *of_graphs)
-        return InferenceSpace(potentials, found, nodes[3], pairs[2])
+
+        def of_nodes() -> Array:
+            return np.zeros((n, y), dtype)
+
+        def of_rows() -> Array:
+            return np.zeros((self.n_rows, y, y), dtype)
+
+        return InferenceSpace(
+            potentials=GraphPotentials(
+                log_phi=of_nodes(),
+                log_psi=of_rows(),
+                phi=of_nodes(),
+                psi=of_rows(),
+                node_shift=np.zeros(n),
+                edge_shift=np.zeros(self.n_rows),
+            ),
+            beliefs=Beliefs(
+                nodes=of_nodes(),
+                messages=np.zeros((2 * len(self.arrays.ends), y), dtype),
+                log_z=np.zeros(s, dtype),
+                changes=np.zeros(s),
+                iterations=np.zeros(s, np.int64),
+            ),
+            left=of_nodes(),
+            residual=of_rows(),
+        )
 
     def warn(self, space: InferenceSpace, graphs: slice = slice(None)) -> None:
         """Warn, once, if beliefs of some graphs have not converged."""
@@ -151,18 +166,21 @@ class GraphInference:
 
     def tables(self, theta: Array) -> WeightTables:
         """Return the weights theta [K] by label and by label pair."""
-        parts = theta[: self.split], theta[self.split :]
-        tables = [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
         nodes, pairs = (
             np.ascontiguousarray(table if tie is None else table @ tie.T)
-            for table, tie in zip(tables, self.ties, strict=True)
+            for table, tie in zip(self._divided(theta), self.ties, strict=True)
         )
         return WeightTables(nodes, pairs)
+
+    def _divided(self, theta: Array) -> WeightTables:
+        """Return views of numbers by weight [K]: the weights of nodes, and of edges, by feature."""
+        nodes, pairs = theta[: self.split], theta[self.split :]
+        return WeightTables(nodes.reshape(self._shapes[0]), pairs.reshape(self._shapes[1]))
 
     def score_pairs(self, rows: Longs, tables: WeightTables, space: InferenceSpace) -> None:
         """Compute the potentials of rows [n] of edges."""
         flat = space.potentials.log_psi.reshape(self.n_rows, self.n_labels**2)
-        beliefs.score_rows(rows, *self.graphs.pairs, tables.pairs, flat)
+        beliefs.score_rows(rows, self.graphs.pairs, tables.pairs, flat)
         psi = space.potentials.log_psi[rows]
         shift = psi.real.max(axis=(1, 2), initial=-np.inf)
         chosen = psi.reshape(len(psi), self.n_labels**2)
@@ -179,21 +197,31 @@ class GraphInference:
         """
         begin, end = (int(self.graphs.offsets[s]) for s in (first, last))
         potentials, nodes = space.potentials, np.arange(begin, end)
-        beliefs.score_rows(nodes, *self.graphs.nodes, tables.nodes, potentials.log_phi)
+        beliefs.score_rows(nodes, self.graphs.nodes, tables.nodes, potentials.log_phi)
         log_phi = potentials.log_phi[begin:end]
-        restricted = self.graphs.n_nodes - len(self._allowed)
+        restricted = self.graphs.n_nodes - len(self._permitted)
         if end > restricted:
-            own = self._allowed[max(begin - restricted, 0) : end - restricted]
-            log_phi[len(log_phi) - len(own) :][~own] = NEVER
+            permitted = self._permitted[max(begin - restricted, 0) : end - restricted]
+            log_phi[len(log_phi) - len(permitted) :][~permitted] = NEVER
         shift = log_phi.real.max(axis=1, initial=-np.inf)
         potentials.node_shift[begin:end] = shift
         beliefs.exponentiate(log_phi, shift, potentials.phi[begin:end])
-        scratch = np.zeros((3 + self.n_labels, self.n_labels), log_phi.dtype)
-        chosen = self.inference
-        timing = chosen.damping, chosen.tolerance, chosen.limit, 1.0 / STEP
-        schedule = Schedule(chosen.schedule == "parallel", best, *timing)
-        network = Network(self.arrays, potentials, space.beliefs, schedule, scratch)
-        _INFER[chosen.method](first, last, network)
+        settings = self.inference
+        network = Network(
+            graphs=self.arrays,
+            potentials=potentials,
+            beliefs=space.beliefs,
+            schedule=Schedule(
+                parallel=settings.schedule == "parallel",
+                best=best,
+                damping=settings.damping,
+                tolerance=settings.tolerance,
+                limit=settings.limit,
+                magnified=1.0 / STEP,
+            ),
+            scratch=np.zeros((3 + self.n_labels, self.n_labels), log_phi.dtype),
+        )
+        _INFER[settings.method](first, last, network)
 
     def infer_all(self, theta: Array, workers: Workers, best: bool = False) -> InferenceSpace:
         """Infer beliefs of all graphs at weights theta [K], and return their workspace."""
@@ -202,7 +230,9 @@ class GraphInference:
             lambda first, last: self.score_pairs(np.arange(first, last), tables, space),
             self._score_chunks,
         )
-        workers.map(lambda first, last: self.infer(first, last, tables, space, best), self.chunks)
+        workers.map(
+            lambda first, last: self.infer(first, last, tables, space, best=best), self.chunks
+        )
         self.warn(space)
         return space
 
@@ -210,53 +240,81 @@ class GraphInference:
         """Add the residuals of edges [n] to their rows, from the beliefs in the workspace."""
         method = METHODS.index(self.inference.method)
         pair = np.zeros((self.n_labels, self.n_labels), space.residual.dtype)
-        args = self.arrays, space.potentials.psi, space.beliefs, pair, space.residual
-        beliefs.add_pairs(edges, method, *args)
+        beliefs.add_pairs(
+            edges,
+            method,
+            graphs=self.arrays,
+            psi=space.potentials.psi,
+            beliefs=space.beliefs,
+            pair=pair,
+            residual=space.residual,
+        )
 
     def settle(self, nodes: slice, edges: slice, space: InferenceSpace) -> float:
         """Write residuals of nodes. RETURNS: the weighted score of gold labels, including edges."""
         gold, potentials = self.arrays.gold, space.potentials
         weights, left = self._node_weights[nodes], space.left[nodes]
         left[:] = weights[:, None] * space.beliefs.nodes[nodes]
-        known = np.flatnonzero(gold[nodes] >= 0)
-        labels, own = gold[nodes][known], weights[known]
-        left[known, labels] -= own
-        score = dot(own, potentials.log_phi.real[nodes][known, labels])
+        labelled = np.flatnonzero(gold[nodes] >= 0)
+        labels, gold_weights = gold[nodes][labelled], weights[labelled]
+        left[labelled, labels] -= gold_weights
+        score = dot(gold_weights, potentials.log_phi.real[nodes][labelled, labels])
         pairs = gold[self.graphs.ends[edges]]
-        both = (pairs >= 0).all(axis=1)
-        first, second = pairs[both].T
-        of_edges = potentials.log_psi.real[self.graphs.row[edges][both], first, second]
-        return score + dot(self.arrays.weights[edges][both], of_edges)
+        is_gold = (pairs >= 0).all(axis=1)
+        a, b = pairs[is_gold].T
+        of_edges = potentials.log_psi.real[self.graphs.row[edges][is_gold], a, b]
+        return score + dot(self.arrays.weights[edges][is_gold], of_edges)
 
     def scatter(
-        self, nodes: Longs, rows: Longs, residuals: Sides, total: Array, power: int = 1
+        self,
+        nodes: Longs,
+        rows: Longs,
+        *,
+        node_residual: Array,
+        pair_residual: Array,
+        total: Array,
+        power: int = 1,
     ) -> None:
         """Add residuals of nodes [n] and of rows [m] of edges to the totals [K] of their weights.
 
-        residuals: of all nodes and rows, multiplied by feature values to this power.
+        node_residual, pair_residual: of all nodes and rows, multiplied by feature values to this
+        power.
         """
-        parts, features = (total[: self.split], total[self.split :]), self.graphs
-        sides: Any = (nodes, rows), (features.nodes, features.pairs), residuals, parts, self._shapes
-        for chosen, rows_of, residual, part, shape, tie in zip(*sides, self.ties, strict=True):
-            values = rows_of.values if power == 1 else rows_of.values**power
-            args = chosen, rows_of.indptr, rows_of.features, values
-            table, width = part.reshape(shape), shape[1] if tie is None else len(tie)
-            untied = table if tie is None else np.zeros((shape[0], width), total.dtype)
-            beliefs.scatter_rows(*args, residual.reshape(-1, width), untied)
-            if tie is not None:
-                table += untied @ tie**power
+        totals = self._divided(total)
+        _scatter(
+            nodes,
+            self.graphs.nodes,
+            residual=node_residual,
+            total=totals.nodes,
+            tie=self.ties[0],
+            power=power,
+        )
+        _scatter(
+            rows,
+            self.graphs.pairs,
+            residual=pair_residual,
+            total=totals.pairs,
+            tie=self.ties[1],
+            power=power,
+        )
 
     def observed(self) -> Longs:
         """Return the weights of observed features, with gold labels, [n] int64, ascending."""
         space, gold = self._space(np.float64), self.arrays.gold
-        known = np.flatnonzero(gold >= 0)
-        space.left[known, gold[known]] = 1.0
-        first, second = gold[self.graphs.ends].T
-        both = (first >= 0) & (second >= 0)
-        space.residual[self.graphs.row[both], first[both], second[both]] = 1.0
-        found, everything = np.zeros(self.n_weights), (np.arange(len(gold)), np.arange(self.n_rows))
-        self.scatter(*everything, (space.left, space.residual), found)
-        return np.flatnonzero(found)
+        labelled = np.flatnonzero(gold >= 0)
+        space.left[labelled, gold[labelled]] = 1.0
+        a, b = gold[self.graphs.ends].T
+        is_gold = (a >= 0) & (b >= 0)
+        space.residual[self.graphs.row[is_gold], a[is_gold], b[is_gold]] = 1.0
+        counts = np.zeros(self.n_weights)
+        self.scatter(
+            np.arange(len(gold)),
+            np.arange(self.n_rows),
+            node_residual=space.left,
+            pair_residual=space.residual,
+            total=counts,
+        )
+        return np.flatnonzero(counts)
 
     def curvature(self) -> Floats:
         """Return the curvature of all weights; see `graphs.loss.GraphLoss.curvature`."""
@@ -265,9 +323,39 @@ class GraphInference:
         n_pairs = self.n_labels**2
         edges = np.bincount(graphs.row, np.maximum(self.arrays.weights, 0.0), self.n_rows)
         pairs = np.repeat(edges[:, None] * (1.0 - 1.0 / n_pairs) / n_pairs, n_pairs, axis=1)
-        everything, total = (np.arange(len(p)), np.arange(self.n_rows)), np.zeros(self.n_weights)
-        self.scatter(*everything, (nodes, pairs), total, power=2)
+        total = np.zeros(self.n_weights)
+        self.scatter(
+            np.arange(len(p)),
+            np.arange(self.n_rows),
+            node_residual=nodes,
+            pair_residual=pairs,
+            total=total,
+            power=2,
+        )
         return total
+
+
+def _scatter(
+    chosen: Longs,
+    rows: FeatureRows,
+    *,
+    residual: Array,
+    total: Array,
+    tie: Floats | None,
+    power: int,
+) -> None:
+    """Do `GraphInference.scatter` for chosen nodes, or rows of edges, [n].
+
+    rows: their features; total: [O, W], by feature; tie: [.., W], see `EncodedGraph`.
+    """
+    if power != 1:
+        rows = rows._replace(values=rows.values**power)
+    if tie is None:
+        beliefs.scatter_rows(chosen, rows, residual.reshape(-1, total.shape[1]), total)
+        return
+    untied = np.zeros((len(total), len(tie)), total.dtype)
+    beliefs.scatter_rows(chosen, rows, residual.reshape(-1, len(tie)), untied)
+    total += untied @ tie**power
 
 
 def _laid_out(graphs: EncodedGraph, gold: Ints) -> Graphs:
@@ -278,10 +366,26 @@ def _laid_out(graphs: EncodedGraph, gold: Ints) -> Graphs:
     degrees = np.bincount(ends.ravel(), minlength=n)
     half_ptr = np.append(0, np.cumsum(degrees)).astype(np.int64)
     order, rank = np.empty(n, np.int32), np.empty(n, np.int32)
-    links = graphs.offsets, graphs.edge_offsets, ends, half_ptr, halves, order, rank, graphs.row
-    arrays = Graphs(*links, gold, np.repeat(graphs.weights, np.diff(graphs.edge_offsets)))
-    parent, queue = np.full(n, -1, np.int32), np.empty(n, np.int32)
-    beliefs.order_trees(0, graphs.n_graphs, arrays, parent, np.zeros(n, np.bool_), queue)
+    arrays = Graphs(
+        offsets=graphs.offsets,
+        edge_offsets=graphs.edge_offsets,
+        ends=ends,
+        half_ptr=half_ptr,
+        halves=halves,
+        order=order,
+        rank=rank,
+        row=graphs.row,
+        gold=gold,
+        weights=np.repeat(graphs.weights, np.diff(graphs.edge_offsets)),
+    )
+    beliefs.order_trees(
+        0,
+        graphs.n_graphs,
+        arrays,
+        parent=np.full(n, -1, np.int32),
+        is_tree=np.zeros(n, np.bool_),
+        queue=np.empty(n, np.int32),
+    )
     rank[order] = np.arange(n, dtype=np.int32)
     return arrays
 
@@ -290,7 +394,8 @@ def selected(graphs: EncodedGraph, chosen: Longs) -> EncodedGraph:
     """Return the chosen graphs [n], in the given order; a graph may be chosen twice."""
     if np.array_equal(chosen, np.arange(graphs.n_graphs)):
         return graphs
-    n_nodes, n_edges = (np.diff(each)[chosen] for each in (graphs.offsets, graphs.edge_offsets))
+    n_nodes = np.diff(graphs.offsets)[chosen]
+    n_edges = np.diff(graphs.edge_offsets)[chosen]
     nodes = concatenated_ranges(graphs.offsets[:-1][chosen], n_nodes)
     edges = concatenated_ranges(graphs.edge_offsets[:-1][chosen], n_edges)
     offsets = np.append(0, np.cumsum(n_nodes))

@@ -6,7 +6,7 @@ log Z is the Bethe approximation, exact in forests, or the naive mean field, whi
 log Z. The mean-field loss of complete labels is thus never above the negative log-likelihood, and
 may fall without end once its inference is in a local optimum. Alternatively, the loss is the
 negative log pseudo-likelihood (equations 13 to 15). Missing gold labels are summed over: a
-*clamped* copy of their graph, with allowed labels only, has weight -w_s.
+*clamped* copy of their graph, with permitted labels only, has weight -w_s.
 """
 
 from copy import copy
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..corpus.encoded import MISSING
-from ..corpus.numbering import Array
+from ..corpus.numbering import Array, Floats, Longs, Mask
 from ..errors import Errors, SparseCRFError
 from ..loss.chain import FullLoss, Violators, largest
 from ..loss.examples import ExampleLoss
-from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
+from ..loss.lattice import set_numbers, set_table
 from ..loss.working import OffsetLoss
 from ..parallel import Workers, dot
 from .encoded import EncodedGraph
@@ -65,8 +65,10 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         is_gold = np.repeat(is_gold, np.diff(everything.offsets))
         gold = np.where(is_gold, everything.labels, MISSING).astype(np.int32)
         numbers = set_numbers(everything.labels[graphs.n_nodes :], n_labels)
-        allowed = set_table(graphs.sets, n_labels)[numbers]
-        self.field = GraphInference(everything, n_labels, gold, allowed, inference)
+        permitted = set_table(graphs.sets, n_labels)[numbers]
+        self.field = GraphInference(
+            everything, n_labels, gold=gold, permitted=permitted, inference=inference
+        )
         self.n_potential = self.field.n_weights
         # Distinct rows of the edges of each visited graph.
         self._rows: dict[int, Longs] = {}
@@ -80,9 +82,9 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> "GraphLoss":
         """Return the loss restricted to weights [K] int64, ascending; all others are zero."""
-        found = copy(self)
-        found.work_on(coordinates)
-        return found
+        restricted = copy(self)
+        restricted.work_on(coordinates)
+        return restricted
 
     # The approximations for graphs with cycles are not convex.
     is_convex = False
@@ -96,8 +98,8 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
     ) -> Violators:
         """Find weights whose gradient exceeds a threshold; see `ChainLoss.screen`."""
         gradient = working.everywhere(theta)
-        found = np.flatnonzero(np.abs(gradient) > threshold)
-        return largest(found, gradient[found], threshold, limit)
+        violators = np.flatnonzero(np.abs(gradient) > threshold)
+        return largest(violators, gradient[violators], threshold, limit)
 
     def everywhere(self, theta: Floats) -> Floats:
         """Return the gradient of all weights, [n_potential], at theta [K]."""
@@ -106,13 +108,13 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         assert self._evaluated is not None
         return self._evaluated[1]
 
-    def _whole(self, theta: Array) -> Array:
+    def _expand(self, theta: Array) -> Array:
         """Expand weights [K] of the working set to all weights, [n_potential]."""
         if len(theta) == self.n_potential:
             return theta
-        found = np.zeros(self.n_potential, theta.dtype)
-        found[self.coordinates] = theta
-        return found
+        expanded = np.zeros(self.n_potential, theta.dtype)
+        expanded[self.coordinates] = theta
+        return expanded
 
     @property
     def n_examples(self) -> int:
@@ -125,15 +127,21 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         RAISES: SparseCRFError if the mean-field loss is negative, which ends training.
         """
         field = self.field
-        space = field.infer_all(self._whole(theta), self._workers)
+        space = field.infer_all(self._expand(theta), self._workers)
         space.residual[:] = 0.0
         self._workers.map(
             lambda first, last: field.add_pairs(field.by_row[first:last], space), field.row_chunks
         )
         score = field.settle(slice(None), slice(None), space)
         value = dot(field.graphs.weights, space.beliefs.log_z) - score
-        gradient, nodes = np.zeros(self.n_potential), np.arange(field.graphs.n_nodes)
-        field.scatter(nodes, np.arange(field.n_rows), (space.left, space.residual), gradient)
+        gradient = np.zeros(self.n_potential)
+        field.scatter(
+            np.arange(field.graphs.n_nodes),
+            np.arange(field.n_rows),
+            node_residual=space.left,
+            pair_residual=space.residual,
+            total=gradient,
+        )
         self._evaluated = theta.copy(), gradient
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
@@ -160,17 +168,17 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         The gradient at theta + i epsilon direction has the gradient as real, and the product as
         imaginary part (Vishwanathan 2006, equation 12). RETURNS: the sum of the examples' losses.
         """
-        both = np.zeros(len(theta), np.complex128)
+        complex_gradient = np.zeros(len(theta), np.complex128)
         space = self.field.complex
-        loss = self._add(members, theta + 1j * STEP * direction, both, space)
-        gradient += both.real
-        product += both.imag / STEP
+        loss = self._add(members, theta + 1j * STEP * direction, complex_gradient, space)
+        gradient += complex_gradient.real
+        product += complex_gradient.imag / STEP
         return float(loss.real)
 
     def _add(self, members: Longs, theta: Array, gradient: Array, space: InferenceSpace) -> Any:
         """Add the gradients of examples, real or complex, and return the sum of their losses."""
         field, clamped = self.field, self._clamped[members]
-        graphs, tables, loss = field.graphs, field.tables(self._whole(theta)), 0.0
+        graphs, tables, loss = field.graphs, field.tables(self._expand(theta)), 0.0
         total = np.zeros(self.n_potential, theta.dtype)
         for s in (*members.tolist(), *clamped[clamped >= 0].tolist()):
             nodes, edges = (
@@ -186,8 +194,13 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
             space.residual[rows] = 0.0
             field.add_pairs(np.arange(edges.start, edges.stop), space)
             loss += graphs.weights[s] * space.beliefs.log_z[s] - field.settle(nodes, edges, space)
-            own = np.arange(nodes.start, nodes.stop), rows
-            field.scatter(*own, (space.left, space.residual), total)
+            field.scatter(
+                np.arange(nodes.start, nodes.stop),
+                rows,
+                node_residual=space.left,
+                pair_residual=space.residual,
+                total=total,
+            )
         gradient += total[self.coordinates]
         return loss
 
@@ -196,5 +209,5 @@ def _counts(graphs: EncodedGraph) -> tuple[Longs, Longs]:
     """Count the nodes with gold labels, and with a single gold label, of each graph [S]."""
     graph = np.repeat(np.arange(graphs.n_graphs), np.diff(graphs.offsets))
     n = graphs.n_graphs
-    known, sure = graph[graphs.labels != MISSING], graph[graphs.labels >= 0]
-    return np.bincount(known, minlength=n), np.bincount(sure, minlength=n)
+    labelled, sure = graph[graphs.labels != MISSING], graph[graphs.labels >= 0]
+    return np.bincount(labelled, minlength=n), np.bincount(sure, minlength=n)
