@@ -29,7 +29,7 @@ def write_files(folder: Path, contents: Mapping[str, bytes | None], setting: str
     RAISES: SparseCRFError if a file cannot be written. After any error, all files are unchanged,
         and new folders are removed.
     """
-    folders = [each for each in (folder, *folder.parents) if not each.exists()]
+    folders = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     end = f".{token_hex(4)}{_NEW}"
     new = {name: folder / (name + end) for name, data in contents.items() if data is not None}
     try:
@@ -43,8 +43,8 @@ def write_files(folder: Path, contents: Mapping[str, bytes | None], setting: str
         with _locked(folder):
             _put(folder, {name: new.get(name) for name in contents})
     except BaseException as error:
-        for each in (*new.values(), *folders):
-            _remove(each)
+        for created in (*new.values(), *folders):
+            _remove(created)
         if not isinstance(error, OSError):
             raise
         file, reason = error.filename or folder, error.strerror or error
@@ -74,19 +74,19 @@ def _put(folder: Path, new: Mapping[str, Path | None]) -> None:
     done: dict[Path, Path | None] = {}
     try:
         for name, path in new.items():
-            place = folder / name
-            done[place] = _keep(place)
+            target = folder / name
+            done[target] = _keep(target)
             if path is not None:
-                os.replace(path, place)
+                os.replace(path, target)
             else:
-                place.unlink(missing_ok=True)
+                target.unlink(missing_ok=True)
         _sync(folder)
     except BaseException:
-        for place, old in done.items():
+        for target, old in done.items():
             if old is not None:
-                os.replace(old, place)
+                os.replace(old, target)
             # os.replace does nothing if both names are links to one file.
-            _remove(old or place)
+            _remove(old or target)
         raise
     for old in done.values():
         if old is not None:

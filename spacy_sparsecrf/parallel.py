@@ -36,18 +36,18 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
 
     def map(
-        self, function: Callable[..., ResultT], chunks: Sequence[Args], *args: Any
+        self, function: Callable[..., ResultT], chunks: Sequence[Args], *args: Any, **named: Any
     ) -> list[ResultT]:
-        """Call function(first, last, *args) for every chunk.
+        """Call function(first, last, *args, **named) for every chunk.
 
         chunks: also with arguments of their own, see `each_with`.
         RETURNS: the results in the order of the chunks, whichever thread ran them.
         """
-        results: list[Any] = [None] * len(chunks)
+        outputs: list[Any] = [None] * len(chunks)
         if self.n_threads == 1 or len(chunks) < 2:
             for i, chunk in enumerate(chunks):
-                results[i] = function(*chunk, *args)
-            return results
+                outputs[i] = function(*chunk, *args, **named)
+            return outputs
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="sparsecrf")
         # Threads share an index: a task per chunk would cost as much as a small chunk's work.
@@ -61,7 +61,7 @@ class Workers:
                         i, next_chunk = next_chunk, next_chunk + 1
                     if i >= len(chunks):
                         return
-                    results[i] = function(*chunks[i], *args)
+                    outputs[i] = function(*chunks[i], *args, **named)
             except BaseException:
                 with lock:
                     next_chunk = len(chunks)  # other threads start no further chunk
@@ -76,7 +76,7 @@ class Workers:
             wait(begun)
         for helper in begun:
             helper.result()
-        return results
+        return outputs
 
     def close(self) -> None:
         """End the threads; another call of `map` starts new ones."""
@@ -99,15 +99,17 @@ class WorkerPool:
     def __len__(self) -> int:
         return len(self._workers)
 
-    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
-        """Call a method of the first len(each) workers. each: the arguments of each worker.
+    def ask(self, method: str, arguments: Sequence[Args], *, keep: bool = False) -> list[Any]:
+        """Call a method of the first len(arguments) workers. arguments: of each worker.
 
         keep: whether the replacement of a lost worker must repeat this call.
         RETURNS: the workers' results, in order.
         RAISES: SparseCRFError, also if a worker raises it.
         """
-        workers = self._workers[: len(each)]
-        return [getattr(own, method)(*args) for own, args in zip(workers, each, strict=True)]
+        workers = self._workers[: len(arguments)]
+        return [
+            getattr(worker, method)(*args) for worker, args in zip(workers, arguments, strict=True)
+        ]
 
     def share(self, value: Any) -> Any:
         """Return a handle to pass in calls instead of a value, which each worker receives once."""
@@ -143,7 +145,7 @@ def cut(cost: NDArray[np.int64], n_chunks: int, first: int = 0) -> Chunks:
 
 def each_with(chunks: Chunks, *arrays: NDArray[Any]) -> list[Args]:
     """Return the chunks, each with its item of arrays [n chunks, ..]: threads do not share it."""
-    return [*zip(*zip(*chunks, strict=True), *arrays, strict=True)]
+    return [(*chunk, *rows) for chunk, *rows in zip(chunks, *arrays, strict=True)]
 
 
 def dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

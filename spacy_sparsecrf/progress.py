@@ -87,17 +87,25 @@ class Task(tqdm):  # type: ignore[misc]
         self._redirected, is_shown = ExitStack(), _is_shown() and (has_bar or in_log)
         counted = f": {{n:,}}{'' if total is None else f' of {total:,}'} {unit}" if unit else ""
         line = f"{{desc}}{counted}{{postfix}} ({{elapsed_s:.0f}} s)"
-        place: dict[str, Any] = {"file": _lines, "bar_format": line}
+        layout: dict[str, Any] = {"file": _lines, "bar_format": line}
         if is_shown and has_bar:
             # tqdm draws nothing if the terminal's size is unknown.
             width, height = shutil.get_terminal_size()
-            place = {"ncols": width, "nrows": height, "delay": _DELAY, "unit": f" {unit}"}
+            layout = {"ncols": width, "nrows": height, "delay": _DELAY, "unit": f" {unit}"}
             from tqdm.contrib.logging import logging_redirect_tqdm  # imports asyncio
 
             # Lines of spaCy's log must not break the bar.
             self._redirected.enter_context(logging_redirect_tqdm([_spacy]))
-        own = {"desc": text, "total": total, "initial": initial, "disable": not is_shown}
-        super().__init__(items, leave=False, miniters=1, **own, **place)
+        super().__init__(
+            items,
+            desc=text,
+            total=total,
+            initial=initial,
+            disable=not is_shown,
+            leave=False,
+            miniters=1,
+            **layout,
+        )
 
     def close(self) -> None:
         """End the task."""

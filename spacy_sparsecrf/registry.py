@@ -24,9 +24,9 @@ class PartRegistry(catalogue.Registry):  # type: ignore[misc]
             return cast("Callable[..., Any]", super().get(name))
         if full := self.full_name(name):
             return self.get(full)
-        known, key = sorted(self.get_all()), self.namespace[-1]
-        values = {"key": f"@{key}", "name": name, "nearest": nearest(name, known)}
-        raise SparseCRFError(Errors.SC663.format(**values, known=", ".join(known)))
+        names, key = sorted(self.get_all()), self.namespace[-1]
+        values = {"key": f"@{key}", "name": name, "nearest": nearest(name, names)}
+        raise SparseCRFError(Errors.SC663.format(**values, known=", ".join(names)))
 
     def find(self, name: str) -> dict[str, Any]:
         """Return where a function is defined. `spacy package` also tries names that do not exist.
@@ -39,7 +39,7 @@ class PartRegistry(catalogue.Registry):  # type: ignore[misc]
 
     def full_name(self, short: object) -> str:
         """Return the registered name for a short name, ignoring case; "" if there is none."""
-        names = {each.split(".")[-2].lower(): each for each in self.get_all() if "." in each}
+        names = {full.split(".")[-2].lower(): full for full in self.get_all() if "." in full}
         return str(names.get(str(short).lower(), ""))
 
 

@@ -68,15 +68,15 @@ def check(
     """
     if list(arrays) != list(fields):
         raise ValueError(f"its arrays are {repr(list(arrays))}, not {', '.join(fields)}")
-    known = dict(sizes)
+    sizes_by_letter = dict(sizes)
     for name, field in fields.items():
         array = arrays[name]
         if array.dtype.str not in field.dtypes.split():
             raise ValueError(f"{name} has the dtype {array.dtype.str}")
-        if len(array) != (expected := known.setdefault(field.length, len(array))):
+        if len(array) != (expected := sizes_by_letter.setdefault(field.length, len(array))):
             raise ValueError(f"{name} has {len(array)} entries, not {expected}")
     for name, field in fields.items():
-        fault = _fault(arrays[name], field, known)
+        fault = _fault(arrays[name], field, sizes_by_letter)
         if fault:
             raise ValueError(f"{name} {fault}")
 
@@ -84,16 +84,16 @@ def check(
 def _fault(array: NDArray[Any], field: SchemaField, sizes: Mapping[str, int]) -> str:
     """Return the first fault in the values of an array, or ""."""
     total, below = 0, sizes[field.below] if field.below else None
-    for first in range(0, len(array), _PIECE):
-        piece = array[first : first + _PIECE]
+    for begin in range(0, len(array), _PIECE):
+        piece = array[begin : begin + _PIECE]
         if array.dtype.kind == "f":
             if not np.isfinite(piece).all():
                 return "are not all finite"
             continue
-        before = array[max(first - 1, 0) : first + _PIECE]
+        with_previous = array[max(begin - 1, 0) : begin + _PIECE]
         if below is not None and (piece >= below).any():
             return f"are not all below {below}"
-        if field.rises and not (before[1:] > before[:-1]).all():
+        if field.rises and not (with_previous[1:] > with_previous[:-1]).all():
             return "do not ascend"
         if field.sums:
             total += int(piece.sum(dtype=np.int64)) if piece.all() else -(2**62)
@@ -125,10 +125,10 @@ def parse(data: bytes, most: int = MAX_JSON) -> Any:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    merged = dict(pairs)
+    if len(merged) < len(pairs):
         raise ValueError("a key is there twice")
-    return found
+    return merged
 
 
 def _refuse(constant: str) -> None:

@@ -116,9 +116,8 @@ class CorpusBuilder:
         if self.rows is None:
             raise SparseCRFError(Errors.SC302)
         part, value_keys = self.part(), self.value_keys
-        numbers = build_index(part.features, part.rows, min_freq, len(value_keys))
-        corpus, index = part.encoded(*numbers), numbers[0]
-        n = len(index.unigram_keys)
+        index, number, contexts = build_index(part.features, part.rows, min_freq, len(value_keys))
+        corpus, n = part.encoded(index, number, contexts), len(index.unigram_keys)
         if not len(value_keys):
             return corpus
         # Real values come after the features of tokens.

@@ -19,37 +19,36 @@ class InvalidTransition(NamedTuple):
     """Position of an invalid transition between gold labels.
 
     sequence: its index; token: index in the corpus of the token without a valid label, or of the
-    last token of a sequence that cannot end there; before: possible previous labels, empty at the
-    beginning of a sequence; after: possible labels of the token, empty at the end of a sequence.
+    last token of a sequence that cannot end there; previous: possible previous labels, empty at the
+    beginning of a sequence; labels: possible labels of the token, empty at the end of a sequence.
     """
 
     sequence: int
     token: int
-    before: tuple[int, ...]
-    after: tuple[int, ...]
+    previous: tuple[int, ...]
+    labels: tuple[int, ...]
 
 
 class InvalidGoldError(SparseCRFError):
     """Error for invalid gold labels.
 
-    found: their position; number: of the token, from 0, in the sequence or Doc that `where` names,
-    by default the sequence of the training corpus; labels: [Y] names.
+    transition: their position; number: of the token, from 0, in the sequence or Doc that `where`
+    names, by default the sequence of the training corpus; labels: [Y] names.
     """
 
     def __init__(
-        self, found: InvalidTransition, number: int, labels: Sequence[str], where: str = ""
+        self, transition: InvalidTransition, number: int, labels: Sequence[str], where: str = ""
     ) -> None:
-        self.found = found
-        before, after = (
-            " or ".join(repr(labels[y]) for y in ids) for ids in (found.before, found.after)
-        )
-        problem = f"{after} may not follow {before}"
-        if not found.before:
-            problem = f"{after} may not begin a sequence"
-        elif not found.after:
-            problem = f"{before} may not end a sequence"
-        place = where or f"sequence {found.sequence + 1} of the training corpus"
-        super().__init__(Errors.SC358.format(problem=problem, number=number, place=place))
+        self.transition = transition
+        previous = " or ".join(repr(labels[y]) for y in transition.previous)
+        label = " or ".join(repr(labels[y]) for y in transition.labels)
+        problem = f"{label} may not follow {previous}"
+        if not transition.previous:
+            problem = f"{label} may not begin a sequence"
+        elif not transition.labels:
+            problem = f"{previous} may not end a sequence"
+        where = where or f"sequence {transition.sequence + 1} of the training corpus"
+        super().__init__(Errors.SC358.format(problem=problem, number=number, place=where))
 
 
 def find_invalid(corpus: EncodedCorpus, valid: Mask) -> InvalidTransition | None:
@@ -64,9 +63,15 @@ def find_invalid(corpus: EncodedCorpus, valid: Mask) -> InvalidTransition | None
     sets = corpus.sets.reshape(-1, n)[::-1]
     gold = np.concatenate((np.eye(n, dtype=np.bool_), sets, np.ones((1, n), np.bool_)))
     permitted, possible = gold[corpus.labels], np.empty(corpus.n_sequences, np.bool_)
-    find_possible(corpus.offsets, permitted, valid, valid[:-1, -1].copy(), possible)
-    known, _ = corpus.with_labels()
-    wrong = np.flatnonzero(known & ~possible)
+    find_possible(
+        corpus.offsets,
+        permitted=permitted,
+        valid=valid,
+        ends=valid[:-1, -1].copy(),
+        possible=possible,
+    )
+    is_labelled, _ = corpus.with_labels()
+    wrong = np.flatnonzero(is_labelled & ~possible)
     return _follow(corpus, valid, permitted, int(wrong[0])) if len(wrong) else None
 
 
@@ -75,9 +80,10 @@ def check_gold(corpus: EncodedCorpus, labels: Sequence[str], valid: Mask) -> Non
 
     labels: [Y], their names; valid: [Y + 1, Y + 1], see above. RAISES: InvalidGoldError.
     """
-    found = find_invalid(corpus, valid)
-    if found is not None:
-        raise InvalidGoldError(found, found.token - int(corpus.offsets[found.sequence]), labels)
+    invalid = find_invalid(corpus, valid)
+    if invalid is not None:
+        number = invalid.token - int(corpus.offsets[invalid.sequence])
+        raise InvalidGoldError(invalid, number, labels)
 
 
 def _follow(corpus: EncodedCorpus, valid: Mask, permitted: Mask, s: int) -> InvalidTransition:
@@ -93,8 +99,8 @@ def _follow(corpus: EncodedCorpus, valid: Mask, permitted: Mask, s: int) -> Inva
         next_ones[-1] = False
         next_ones[:-1] &= permitted[t]
         if not next_ones.any():
-            before = reached if t > begin else np.zeros(0, np.bool_)
-            return InvalidTransition(s, t, _ids(before), _ids(permitted[t]))
+            previous = reached if t > begin else np.zeros(0, np.bool_)
+            return InvalidTransition(s, t, _ids(previous), _ids(permitted[t]))
         reached = next_ones
     return InvalidTransition(s, end - 1, _ids(reached), ())
 

@@ -36,8 +36,8 @@ class FeatureCounts(NamedTuple):
 
         Ranks are moved behind the ranks of all parts of lower numbers. part: number of this part.
         """
-        own = (self.keys >= np.uint64(low)) & (self.keys <= np.uint64(high))
-        return self._replace(arrival=self.arrival + (part << 32)).take(own)
+        is_between = (self.keys >= np.uint64(low)) & (self.keys <= np.uint64(high))
+        return self._replace(arrival=self.arrival + (part << 32)).take(is_between)
 
     def take(self, chosen: NDArray[np.generic]) -> "FeatureCounts":
         """Return chosen features; chosen: a mask [O], or positions."""
@@ -66,7 +66,13 @@ class Index(NamedTuple):
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _NO_FAMILIES = np.zeros(0, np.uint8)
-NO_INDEX = Index(_NO_KEYS, _NO_FAMILIES, _NO_KEYS, np.zeros(1, np.int64), np.zeros(0, np.int32))
+NO_INDEX = Index(
+    unigram_keys=_NO_KEYS,
+    families=_NO_FAMILIES,
+    bigram_keys=_NO_KEYS,
+    ctx_indptr=np.zeros(1, np.int64),
+    ctx_indices=np.zeros(0, np.int32),
+)
 
 
 class CorpusPart(NamedTuple):
@@ -86,13 +92,13 @@ class CorpusPart(NamedTuple):
         """
         from ..kernels.indexing import select
 
-        own = self.sequences
-        features = select(Csr(own.uni_indptr, own.uni_indices), number)
+        sequences = self.sequences
+        features = select(Csr(sequences.uni_indptr, sequences.uni_indices), number)
         return replace(
-            own,
+            sequences,
             uni_indptr=features.indptr,
             uni_indices=features.indices,
-            context=contexts[own.context],
+            context=contexts[sequences.context],
             **index._asdict(),
         )
 
@@ -101,13 +107,13 @@ def merged_features(parts: Sequence[FeatureCounts], min_freq: int = 1) -> Featur
     """Merge the features of parts by hash; keep those that occur at min_freq tokens or more."""
     nothing = np.zeros(0, np.int64)
     none = FeatureCounts(_NO_KEYS, nothing, nothing, _NO_FAMILIES)
-    every = FeatureCounts(*map(np.concatenate, zip(none, *parts, strict=True)))
+    every = FeatureCounts._make(map(np.concatenate, zip(none, *parts, strict=True)))
     order = np.argsort(every.keys, kind="stable")
-    keys, first = np.unique(every.keys[order], return_index=True)
-    counts = np.add.reduceat(every.counts[order], first)
-    arrival = np.minimum.reduceat(every.arrival[order], first)
+    keys, begins = np.unique(every.keys[order], return_index=True)
+    counts = np.add.reduceat(every.counts[order], begins)
+    arrival = np.minimum.reduceat(every.arrival[order], begins)
     frequent = counts >= min_freq
-    return FeatureCounts(keys, counts, arrival, every.families[order][first]).take(frequent)
+    return FeatureCounts(keys, counts, arrival, every.families[order][begins]).take(frequent)
 
 
 def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Ints]]:
@@ -144,28 +150,33 @@ def build_index(
     if min_freq > 1 and not (len(order) or len(bigram_keys) or n_values):
         n_tokens = int(rows.counts.sum())
         raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
-    of_unigrams = features.keys[order], features.families[order]
-    index = Index(*of_unigrams, bigram_keys, ctx_indptr, ctx_indices)
+    index = Index(
+        unigram_keys=features.keys[order],
+        families=features.families[order],
+        bigram_keys=bigram_keys,
+        ctx_indptr=ctx_indptr,
+        ctx_indices=ctx_indices,
+    )
     return index, numbering.positions(order, len(features.keys)), context
 
 
 def joined(index: Index, corpora: Sequence[EncodedCorpus], start_label: bool) -> EncodedCorpus:
     """Concatenate corpora with an index; none give a corpus without sequences."""
 
-    def whole(name: str, dtype: DTypeLike) -> Array:
-        return np.concatenate([np.zeros(0, dtype), *(getattr(own, name) for own in corpora)])
+    def joined_array(name: str, dtype: DTypeLike) -> Array:
+        return np.concatenate([np.zeros(0, dtype), *(getattr(corpus, name) for corpus in corpora)])
 
     def ends(name: str) -> Longs:
-        sizes = [np.diff(getattr(own, name)) for own in corpora]
+        sizes = [np.diff(getattr(corpus, name)) for corpus in corpora]
         return np.append(0, np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes])))
 
     return EncodedCorpus(
         offsets=ends("offsets"),
-        labels=whole("labels", np.int32),
-        weights=whole("weights", np.float64),
+        labels=joined_array("labels", np.int32),
+        weights=joined_array("weights", np.float64),
         uni_indptr=ends("uni_indptr"),
-        uni_indices=whole("uni_indices", np.int32),
-        context=whole("context", np.int32),
+        uni_indices=joined_array("uni_indices", np.int32),
+        context=joined_array("context", np.int32),
         **index._asdict(),
         start_label=start_label,
     )

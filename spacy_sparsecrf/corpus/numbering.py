@@ -35,8 +35,8 @@ def runs_of_tokens(offsets: Longs, n_tokens: int) -> Runs:
     bounds = [0]
     while bounds[-1] < len(offsets) - 1:
         limit = offsets[bounds[-1]] + n_tokens
-        last = int(np.searchsorted(offsets, limit, side="right")) - 1
-        bounds.append(max(last, bounds[-1] + 1))
+        end = int(np.searchsorted(offsets, limit, side="right")) - 1
+        bounds.append(max(end, bounds[-1] + 1))
     return list(pairwise(bounds))
 
 
@@ -75,8 +75,8 @@ class RowIndex:
         from ..kernels.indexing import enter_all, number_rows
 
         numbers = np.empty(len(queries), np.int32)
-        for first in range(0, len(queries), _CHUNK):
-            chunk = np.ascontiguousarray(queries[first : first + _CHUNK])
+        for begin in range(0, len(queries), _CHUNK):
+            chunk = np.ascontiguousarray(queries[begin : begin + _CHUNK])
             most = self._n + len(chunk)
             if most > np.iinfo(np.int32).max:
                 raise SparseCRFError(Errors.SC301.format(n=most))
@@ -85,8 +85,14 @@ class RowIndex:
                 self._rows, self._counts = grown(self._rows, n), grown(self._counts, n)
                 self._slots = np.full(1 << (2 * len(self._rows) - 1).bit_length(), -1, np.int32)
                 enter_all(self._slots, self._rows, self._n)
-            table = self._slots, self._rows, self._counts, self._n
-            self._n = number_rows(*table, chunk, numbers[first : first + _CHUNK])
+            self._n = number_rows(
+                slots=self._slots,
+                rows=self._rows,
+                counts=self._counts,
+                n_rows=self._n,
+                queries=chunk,
+                numbers=numbers[begin : begin + _CHUNK],
+            )
         return numbers
 
 
@@ -110,9 +116,9 @@ def distinct(hashes: Hashes) -> tuple[Hashes, Ints, Longs]:
 
 def positions(chosen: NDArray[np.integer], n: int) -> Ints:
     """Return the position of each number below n among those chosen, -1 for others: [n] int32."""
-    found = np.full(n, -1, np.int32)
-    found[chosen] = np.arange(len(chosen), dtype=np.int32)
-    return found
+    position = np.full(n, -1, np.int32)
+    position[chosen] = np.arange(len(chosen), dtype=np.int32)
+    return position
 
 
 def number_features(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
@@ -156,8 +162,10 @@ def distinct_rows(rows: NDArray[np.integer]) -> tuple[Longs, Ints]:
     if rows.shape[1] == 0 or len(rows) == 0:
         return np.zeros(min(len(rows), 1), np.int64), np.zeros(len(rows), np.int32)
     as_bytes = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
-    _, first, inverse = np.unique(as_bytes.ravel(), return_index=True, return_inverse=True)
-    return first.astype(np.int64), inverse.astype(np.int32).reshape(-1)
+    _, representatives, inverse = np.unique(
+        as_bytes.ravel(), return_index=True, return_inverse=True
+    )
+    return representatives.astype(np.int64), inverse.astype(np.int32).reshape(-1)
 
 
 def find_keys(keys: NDArray[np.integer], wanted: NDArray[np.integer]) -> Longs:

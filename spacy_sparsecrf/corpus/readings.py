@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.layout import HashPlan, Tokens
-
-Longs = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
+from .numbering import Hashes, Longs
 
 _NONE: Hashes = np.empty(0, np.uint64)
 
@@ -47,8 +45,14 @@ class Conjunctions:
     @cached_property
     def plan(self) -> HashPlan:
         """The arrays for kernels."""
-        parts = self.part_columns, self.part_offsets, self.part_anchors
-        return HashPlan(self.seeds, self.part_ptr, *parts, self.part_edges)
+        return HashPlan(
+            seeds=self.seeds,
+            part_ptr=self.part_ptr,
+            part_columns=self.part_columns,
+            part_offsets=self.part_offsets,
+            part_anchors=self.part_anchors,
+            part_edges=self.part_edges,
+        )
 
     @property
     def columns(self) -> Longs:
@@ -62,9 +66,10 @@ class Conjunctions:
         See `Observations`.
         """
         keys: list[tuple[int, ...]] = []
-        parts = self.part_anchors, self.part_offsets, self.columns
         for begin, end in zip(self.part_ptr, self.part_ptr[1:], strict=False):
-            anchors, offsets, columns = (own[begin:end].tolist() for own in parts)
+            anchors = self.part_anchors[begin:end].tolist()
+            offsets = self.part_offsets[begin:end].tolist()
+            columns = self.columns[begin:end].tolist()
             places = {*zip(anchors, offsets, strict=True)} or {(0, 0)}
             keys += places if len(places) == 1 else [(-1, *sorted({*columns}))]
         numbers = {key: 1 + i % 255 for i, key in enumerate(dict.fromkeys(keys))}
@@ -73,15 +78,15 @@ class Conjunctions:
     def select(self, columns: Sequence[int]) -> "Conjunctions":
         """Select templates, in the given order."""
         parts = [range(self.part_ptr[p], self.part_ptr[p + 1]) for p in columns]
-        kept = np.array([k for of_template in parts for k in of_template], dtype=np.int64)
+        chosen = np.array([k for of_template in parts for k in of_template], dtype=np.int64)
         return Conjunctions(
-            self.seeds[np.asarray(columns, dtype=np.int64)],
-            np.cumsum([0, *map(len, parts)], dtype=np.int64),
-            self.part_columns[kept],
-            self.part_offsets[kept],
-            self.part_anchors[kept],
-            self.n_edges,
-            None if self.given_edges is None else self.given_edges[kept],
+            seeds=self.seeds[np.asarray(columns, dtype=np.int64)],
+            part_ptr=np.cumsum([0, *map(len, parts)], dtype=np.int64),
+            part_columns=self.part_columns[chosen],
+            part_offsets=self.part_offsets[chosen],
+            part_anchors=self.part_anchors[chosen],
+            n_edges=self.n_edges,
+            given_edges=None if self.given_edges is None else self.given_edges[chosen],
         )
 
 
@@ -107,8 +112,8 @@ class Templates:
     def select(self, columns: Sequence[int]) -> "Templates":
         """Select templates, in the given order, and all real-valued features."""
         unigram, bigram = (
-            np.flatnonzero(np.isin(columns, own)).astype(np.int32)
-            for own in (self.unigram_columns, self.bigram_columns)
+            np.flatnonzero(np.isin(columns, conjoined)).astype(np.int32)
+            for conjoined in (self.unigram_columns, self.bigram_columns)
         )
         conjunctions = self.conjunctions.select(columns)
         return replace(
@@ -144,8 +149,14 @@ def hash_values(seeds: Hashes, starts: Longs, values: Hashes) -> Hashes:
     """
     from ..kernels.hashing import hash_features
 
-    nowhere, columns = np.zeros(len(values), dtype=np.int64), np.arange(len(values))
-    conjunctions = Conjunctions(seeds, starts, columns, nowhere, nowhere, n_edges=1)
+    conjunctions = Conjunctions(
+        seeds=seeds,
+        part_ptr=starts,
+        part_columns=np.arange(len(values)),
+        part_offsets=np.zeros(len(values), dtype=np.int64),
+        part_anchors=np.zeros(len(values), dtype=np.int64),
+        n_edges=1,
+    )
     # A sequence of one token with all values, each in a separate column.
     bounds, row = np.array([0, 1]), np.zeros(1, dtype=np.int32)
     token = Tokens(bounds, row, values[None], np.empty((1, 0), np.uint64))

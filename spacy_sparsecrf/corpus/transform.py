@@ -31,9 +31,9 @@ def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
     means = np.bincount(number, label_weights[label], minlength=len(sets)) / sets.sum(axis=1)
     # Labels are indices here: -1 for missing labels, -2 for the first set.
     by_label = np.concatenate((label_weights, means[::-1], [0.0]))
-    known, size = corpus.labels != MISSING, corpus.n_sequences
-    sequence = np.repeat(np.arange(size), np.diff(corpus.offsets))[known]
-    sums = np.bincount(sequence, by_label[corpus.labels[known]], minlength=size)
+    is_labelled, size = corpus.labels != MISSING, corpus.n_sequences
+    sequence = np.repeat(np.arange(size), np.diff(corpus.offsets))[is_labelled]
+    sums = np.bincount(sequence, by_label[corpus.labels[is_labelled]], minlength=size)
     counts = np.maximum(np.bincount(sequence, minlength=size), 1)
     return replace(corpus, weights=corpus.weights * np.divide(sums, counts))
 
@@ -59,8 +59,8 @@ def weights_of_features(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
 
     unigram, bigram = np.zeros(len(corpus.unigram_keys)), np.zeros(len(corpus.bigram_keys))
     by_context = np.zeros(len(corpus.ctx_indptr) - 1)
-    known, _ = corpus.with_labels()
-    weights, lengths = np.where(known, corpus.weights, 0.0), np.diff(corpus.offsets)
+    is_labelled, _ = corpus.with_labels()
+    weights, lengths = np.where(is_labelled, corpus.weights, 0.0), np.diff(corpus.offsets)
     by_token = np.repeat(weights, lengths)
     sum_columns(corpus.uni_indptr, corpus.uni_indices, by_token, unigram)
     sum_columns(np.arange(corpus.n_tokens + 1), corpus.context, by_token, by_context)
@@ -87,20 +87,20 @@ def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
     )
 
 
-def without_idle(corpus: EncodedCorpus, l1: float, known: Longs) -> EncodedCorpus:
+def without_idle(corpus: EncodedCorpus, l1: float, initial: Longs) -> EncodedCorpus:
     """Remove the features whose weights are 0 at every minimum from the tokens.
 
-    The other features keep their numbers. known: [n] int64, features with initial weights, which
+    The other features keep their numbers. initial: [n] int64, features with initial weights, which
     are kept; bigram after unigram features.
     """
-    kept = np.concatenate(weights_of_features(corpus)) > l1
+    is_active = np.concatenate(weights_of_features(corpus)) > l1
     # Counts do not bound the gradients of real values.
-    kept[corpus.value_features] = True
-    kept[known] = True
-    if kept.all():
+    is_active[corpus.value_features] = True
+    is_active[initial] = True
+    if is_active.all():
         return corpus
     split, n = len(corpus.unigram_keys), len(corpus.bigram_keys)
-    number = np.where(kept, np.append(np.arange(split), np.arange(n)), -1).astype(np.int32)
+    number = np.where(is_active, np.append(np.arange(split), np.arange(n)), -1).astype(np.int32)
     return _renumbered(corpus, number[:split], number[split:])
 
 
@@ -130,7 +130,10 @@ def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
     row = np.repeat(np.arange(len(lengths)), lengths)
     padded[row, np.arange(len(indices)) - indptr[row]] = indices + 1
     representatives, context = distinct_rows(padded)
-    kept = take(Csr(indptr, indices), representatives)
+    features = take(Csr(indptr, indices), representatives)
     return replace(
-        corpus, context=context[corpus.context], ctx_indptr=kept.indptr, ctx_indices=kept.indices
+        corpus,
+        context=context[corpus.context],
+        ctx_indptr=features.indptr,
+        ctx_indices=features.indices,
     )

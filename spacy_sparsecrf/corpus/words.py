@@ -36,7 +36,7 @@ def extension_values(doc: Any, name: str, extension: tuple[Any, ...]) -> list[An
     `token._.get` takes many times as long as labelling. extension: of `Token.get_extension`.
     """
     default, method, getter, _ = extension
-    kept: dict[Any, Any] = doc.user_data
+    user_data: dict[Any, Any] = doc.user_data
     if method is not None or getter is not None:
         return [token._.get(name) for token in doc]
-    return [kept.get(("._.", name, token.idx, None), default) for token in doc]
+    return [user_data.get(("._.", name, token.idx, None), default) for token in doc]

@@ -16,7 +16,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus.encoded import NO_VALUES, Observations
-from ..corpus.readings import Hashes, Longs, Readings, hash_values
+from ..corpus.numbering import Hashes, Longs
+from ..corpus.readings import Readings, hash_values
 from ..kernels.layout import Tokens
 from ..model.names import ALWAYS, Outside, read_feature, write_name, write_value
 from ..model.names import Value as NamedValue

@@ -129,7 +129,7 @@ def _doc_named(checks: DataChecks, labels: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except InvalidGoldError as error:
-        found = error.found
+        found = error.transition
         number = bisect_right(checks.docs, found.token, key=itemgetter(0))
         first = checks.docs[number - 1][0] if number else 0
         place = f"the training Doc that begins {checks.docs[number][1]!r}"
