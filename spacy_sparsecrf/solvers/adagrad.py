@@ -68,8 +68,15 @@ class AdaGrad(StochasticSolver):
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         # States share arrays, so the pass writes to copies.
         state.theta, state.squares = state.theta.copy(), state.squares.copy()
-        weights = self.batch, ADAGRAD, state.theta, state.squares
-        descent = MinibatchDescent(loss, penalty, *weights, delta=self.delta)
+        descent = MinibatchDescent(
+            loss,
+            penalty,
+            batch=self.batch,
+            rule=ADAGRAD,
+            theta=state.theta,
+            extra=state.squares,
+            delta=self.delta,
+        )
         order, passes = self.begin_pass(descent, state, self.eta0)
         state.epoch += 1
         descent.run(order, np.full(len(descent.visited_before(order)), state.eta))

@@ -75,24 +75,43 @@ class AveragedPerceptron(StochasticSolver):
         if len(_complete(loss)) == 0:
             raise SparseCRFError(Errors.SC337.format(solver=type(self).__name__))
         value, gradient = evaluate_start(loss, penalty, theta)
-        return PerceptronState(theta, gradient, value, theta.copy(), np.zeros_like(theta), 0, 0, 0)
+        return PerceptronState(
+            theta=theta,
+            gradient=gradient,
+            value=value,
+            iterate=theta.copy(),
+            moves=np.zeros_like(theta),
+            count=0,
+            epoch=0,
+            n_wrong=0,
+        )
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: PerceptronState) -> StepReport:
         """Pass over all complete sequences once, in a random order, and evaluate."""
         order = self.shuffled(_complete(loss), state.epoch)
         # States share arrays, so the pass writes to copies.
         state.iterate, state.moves = state.iterate.copy(), state.moves.copy()
-        own, guess = ValueWeights(loss.space, loss.unigram), _new_guess(loss)
-        corpus = order, loss.tables, ValueBlocks(own.features, own.blocks)
-        weights = Averaged(state.iterate, state.moves)
-        state.n_wrong = int(perceptron_pass(*corpus, weights, state.count, guess))
+        values, guess = ValueWeights(loss.space, loss.unigram), _new_guess(loss)
+
+        def visit(weights: Averaged, count: int) -> int:
+            n_wrong = perceptron_pass(
+                order,
+                loss.tables,
+                values=ValueBlocks(values.features, values.blocks),
+                weights=weights,
+                count=count,
+                guess=guess,
+            )
+            return int(n_wrong)
+
+        state.n_wrong = visit(Averaged(state.iterate, state.moves), state.count)
         state.count += len(order)
         state.epoch += 1
         state.theta = state.iterate - state.moves / state.count
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         mean = Averaged(state.theta.copy(), np.zeros_like(state.moves))
-        right = state.n_wrong == 0 and perceptron_pass(*corpus, mean, 0, guess) == 0
-        return replace(self.report(penalty, state), converged=bool(right))
+        is_right = state.n_wrong == 0 and visit(mean, 0) == 0
+        return replace(self.report(penalty, state), converged=is_right)
 
 
 def _complete(loss: WorkingLoss) -> Longs:
@@ -108,12 +127,16 @@ def _new_guess(loss: WorkingLoss) -> Guess:
     changes = np.append(True, context[1:] != context[:-1]) | lattice.begins
     most = int(np.add.reduceat(changes.astype(np.int64), lattice.offsets[:-1]).max())
     longest = int(np.diff(lattice.offsets).max())
-    scores, own = np.zeros((longest, padded)), np.zeros(longest, np.int32)
-    pairs = np.zeros((most, n_labels + 1, padded))
     return Guess(
-        Scored(n_labels, lattice.offsets, scores, own, pairs),
-        np.full((most, padded), np.inf),
-        search_all(n_labels),
-        np.zeros(padded),
-        np.zeros(longest, np.int32),
+        scored=Scored(
+            n_labels=n_labels,
+            offsets=lattice.offsets,
+            scores=np.zeros((longest, padded)),
+            context=np.zeros(longest, np.int32),
+            pairs=np.zeros((most, n_labels + 1, padded)),
+        ),
+        slack=np.full((most, padded), np.inf),
+        search=search_all(n_labels),
+        best=np.zeros(padded),
+        labels=np.zeros(longest, np.int32),
     )

@@ -98,7 +98,14 @@ class SGD(StochasticSolver):
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         # States share arrays, so the pass writes to copies.
         state.iterate, total = state.iterate.copy(), np.zeros_like(state.iterate)
-        descent = MinibatchDescent(loss, penalty, self.batch, minibatch.SGD, state.iterate, total)
+        descent = MinibatchDescent(
+            loss,
+            penalty,
+            batch=self.batch,
+            rule=minibatch.SGD,
+            theta=state.iterate,
+            extra=total,
+        )
         order, passes = self.begin_pass(descent, state, self.eta0)
         n = len(order)
         etas = self._etas(state.eta, state.epoch * n + descent.visited_before(order), n, penalty)
@@ -106,9 +113,9 @@ class SGD(StochasticSolver):
         averaging = 0 < self.average_from <= state.epoch
         descent.run(order, etas, averaging)
         if averaging:
-            before = state.n_averaged
+            n_before = state.n_averaged
             state.n_averaged += len(etas)
-            state.theta = (before * state.theta + total) / state.n_averaged
+            state.theta = (n_before * state.theta + total) / state.n_averaged
         else:
             state.theta = state.iterate
         return self.end_pass(loss, penalty, state, passes)

@@ -76,7 +76,8 @@ class SGDL1(StochasticSolver):
         A new weight counts as having received the whole penalty due, in the direction of its
         gradient: each of its examples would have moved it away from zero and back.
         """
-        carried = cast("SgdL1State", super().remap(loss, penalty, state, source, gradient))
+        moved = super().remap(loss, penalty, state, source=source, gradient=gradient)
+        carried = cast("SgdL1State", moved)
         new = source < 0
         carried.received[new] = state.due * np.sign(gradient[new])
         return carried
@@ -85,8 +86,15 @@ class SGDL1(StochasticSolver):
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         # States share arrays, so the pass writes to copies.
         state.theta, state.received = state.theta.copy(), state.received.copy()
-        weights = 1, SGD_L1, state.theta, state.received
-        descent = MinibatchDescent(loss, penalty, *weights, due=state.due)
+        descent = MinibatchDescent(
+            loss,
+            penalty,
+            batch=1,
+            rule=SGD_L1,
+            theta=state.theta,
+            extra=state.received,
+            due=state.due,
+        )
         order, passes = self.begin_pass(descent, state, self.eta0)
         epochs = state.epoch + np.arange(len(order)) / len(order)
         descent.run(order, decayed(state.eta, self.decay, epochs))

@@ -78,8 +78,10 @@ class SMD(StochasticSolver):
         l2 = penalty.l2 / -(-len(order) // self.batch)
         meta, weights = Meta(self.mu, self.decay, l2), Gained(state.theta, state.gains, state.v)
         gradient, product = np.zeros_like(state.theta), np.zeros_like(state.theta)
-        for first in range(0, len(order), self.batch):
-            members = order[first : first + self.batch]
-            examples.add_product(members, state.theta, state.v, gradient, product)
+        for begin in range(0, len(order), self.batch):
+            members = order[begin : begin + self.batch]
+            examples.add_product(
+                members, state.theta, direction=state.v, gradient=gradient, product=product
+            )
             step_smd(meta, gradient, product, weights)
         return self.end_pass(loss, penalty, state)

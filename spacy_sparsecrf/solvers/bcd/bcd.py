@@ -70,13 +70,22 @@ class BCD(BatchSolver):
         # Imported here, so that settings are read without numba.
         from .block_loss import BlockDescent
 
+        old_theta = state.theta
         # A copy, since reports of the last step share the array.
-        before, state.theta = state.theta, state.theta.copy()
-        descent = BlockDescent(loss, penalty, self.kappa, self.common, state.theta, state.kappa)
+        state.theta = old_theta.copy()
+        descent = BlockDescent(
+            loss,
+            penalty,
+            least_kappa=self.kappa,
+            common=self.common,
+            theta=state.theta,
+            kappa=state.kappa,
+        )
         descent.run()
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         if not np.isfinite(state.value):
             # Sums over blocks may be finite although sums over the whole corpus are not.
-            state.theta, state.kappa = before, 2.0 * state.kappa
-            state.value, state.gradient = evaluate(loss, penalty, before)
+            state.theta = old_theta
+            state.kappa = 2.0 * state.kappa
+            state.value, state.gradient = evaluate(loss, penalty, old_theta)
         return self.report(penalty, state, descent.counts[0] / len(loss.space.lattice.weights))

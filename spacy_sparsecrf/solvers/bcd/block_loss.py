@@ -10,7 +10,7 @@ from ...loss.weights import FeatureBlocks
 from ...loss.working import WorkingLoss
 from ...parallel import cut
 from ...penalty import ElasticNet
-from .blocks import Blocks, BlockSpace, Kept, Sweep, weigh_tokens
+from .blocks import Blocks, BlockSpace, StoredVectors, Sweep, weigh_tokens
 from .kernels import BcdSettings, BlockWeights, descend_blocks
 
 # Rounding errors of one token's log-potential and normalisation, in units in the last place.
@@ -49,9 +49,17 @@ class BlockLayout:
         self.unigram: Ints = rows[order].astype(np.int32)
         self.bigram: Ints = pairs[order].astype(np.int32)
         matrices, contexts = self._dependent_potentials(working)
-        dependent = matrices.indptr, matrices.indices, contexts.indptr, contexts.indices
-        of_blocks = self.tokens.indptr, self.tokens.indices, self.sequence_of
-        self.blocks = Blocks(self.unigram, self.bigram, *of_blocks, *dependent)
+        self.blocks = Blocks(
+            unigram=self.unigram,
+            bigram=self.bigram,
+            ptr=self.tokens.indptr,
+            tokens=self.tokens.indices,
+            sequence_of=self.sequence_of,
+            mat_ptr=matrices.indptr,
+            matrices=matrices.indices,
+            ctx_ptr=contexts.indptr,
+            contexts=contexts.indices,
+        )
 
     def __len__(self) -> int:
         return len(self.unigram)
@@ -65,8 +73,8 @@ class BlockLayout:
         distinct = np.unique(row * n_contexts + contexts.active[columns.indices])
         distinct = distinct[np.diff(contexts.arrays.corr_ptr)[distinct % n_contexts] > 0]
         bounds = np.searchsorted(distinct, np.arange(len(rows) + 1) * n_contexts)
-        own = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
-        return transpose(contexts.matrix_blocks, len(rows)), own
+        dependent_contexts = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
+        return transpose(contexts.matrix_blocks, len(rows)), dependent_contexts
 
 
 class BlockDescent:
@@ -91,16 +99,19 @@ class BlockDescent:
         space = working.space
         self._working, self._layout = working, working.derived(BlockLayout)
         noise = _NOISE * float(np.finfo(space.dtype).eps)
-        self._settings = BcdSettings(penalty.l1, penalty.l2, least_kappa, common, noise)
+        self._settings = BcdSettings(
+            l1=penalty.l1, l2=penalty.l2, least_kappa=least_kappa, common=common, noise=noise
+        )
         self.theta = theta
         self._weights = BlockWeights(theta, kappa, working.observed)
-        self._sums = np.zeros(len(theta)), np.zeros(len(theta)), np.zeros(len(theta))
-        _, self.gradient, self.curvature = self._sums
+        self._old = np.zeros(len(theta))
+        self.gradient = np.zeros(len(theta))
+        self.curvature = np.zeros(len(theta))
         self.counts = np.zeros(3, np.int64)
-        self._kept = self._new_kept()
+        self._stored = self._new_vectors()
         self._evaluate_potentials()
 
-    def _new_kept(self) -> Kept:
+    def _new_vectors(self) -> StoredVectors:
         """Allocate the vectors of all tokens, none of them valid."""
         space, lattice = self._working.space, self._working.space.lattice
         n_tokens = lattice.n_tokens
@@ -108,20 +119,37 @@ class BlockDescent:
             np.zeros((n_tokens, space.padded), space.dtype) for _ in range(4)
         )
         none = np.empty((0, space.padded), space.dtype)
-        vectors = Vectors(alpha, backward, beta, np.zeros(n_tokens), np.zeros(n_tokens), none)
-        ends = lattice.offsets[:-1].copy(), lattice.offsets[1:].copy()
-        return Kept(evidence, vectors, *ends, np.zeros(len(lattice.weights)))
+        return StoredVectors(
+            evidence=evidence,
+            vectors=Vectors(
+                alpha=alpha,
+                backward=backward,
+                marginals=beta,
+                scales=np.zeros(n_tokens),
+                norms=np.zeros(n_tokens),
+                scratch=none,
+            ),
+            alpha_end=lattice.offsets[:-1].copy(),
+            beta_begin=lattice.offsets[1:].copy(),
+            partial=np.zeros(len(lattice.weights)),
+        )
 
     def _evaluate_potentials(self) -> None:
         working, n_chunks = self._working, self._working.space.limits.n_chunks
         # The potentials are no longer those of the last evaluation.
         working.space.contents = None
         working.pairs.fill(self.theta[working.split :])
-        theta, kept = self.theta[: working.split], self._kept
+        theta, stored = self.theta[: working.split], self._stored
 
         def weigh(first: int, last: int) -> None:
             tokens = np.arange(first, last, dtype=np.int32)
-            weigh_tokens(tokens, working.tables, theta, kept.evidence, kept.vectors.scales)
+            weigh_tokens(
+                tokens,
+                working.tables,
+                theta=theta,
+                evidence=stored.evidence,
+                scales=stored.vectors.scales,
+            )
 
         working.space.workers.map(weigh, cut(np.diff(working.site_blocks.indptr), n_chunks))
 
@@ -134,10 +162,22 @@ class BlockDescent:
         working, space, pairs = self._working, self._working.space, self._working.pairs.arrays
         product = np.zeros(space.padded, space.dtype)
         scratch = np.zeros(pairs.potentials.psi.shape[1:], space.dtype)
-        kept = self._kept._replace(vectors=self._kept.vectors._replace(scratch=scratch))
-        parts = np.zeros((2, 2), np.int64)
-        own = BlockSpace(*self._sums, product, parts, np.zeros(2), self.counts)
-        sweep = Sweep(self._layout.blocks, working.tables, pairs, kept, own)
+        stored = self._stored._replace(vectors=self._stored.vectors._replace(scratch=scratch))
+        sweep = Sweep(
+            blocks=self._layout.blocks,
+            tables=working.tables,
+            pairs=pairs,
+            stored=stored,
+            space=BlockSpace(
+                old=self._old,
+                gradient=self.gradient,
+                curvature=self.curvature,
+                product=product,
+                parts=np.zeros((2, 2), np.int64),
+                kappas=np.zeros(2),
+                counts=self.counts,
+            ),
+        )
         descend_blocks(order, self._settings, self._weights, sweep)
 
 
@@ -151,11 +191,11 @@ def _bigram_tokens(lattice: Lattice, rows: FeatureBlocks, starts: bool) -> Csr:
     bounds = np.arange(len(lattice.ctx_features.indptr))
     indptr = np.searchsorted(lattice.context[by_context], bounds).astype(np.int64)
     contexts = take(lattice.feature_contexts, rows.features.astype(np.int64))
-    found = take(Csr(indptr, by_context.astype(np.int32)), contexts.indices.astype(np.int64))
+    unsorted = take(Csr(indptr, by_context.astype(np.int32)), contexts.indices.astype(np.int64))
     row = np.repeat(np.arange(len(rows)), np.diff(contexts.indptr))
     row = np.repeat(row, np.diff(indptr)[contexts.indices])
     bounds = np.searchsorted(row, np.arange(len(rows) + 1)).astype(np.int64)
-    return Csr(bounds, found.indices[np.lexsort((found.indices, row))])
+    return Csr(bounds, unsorted.indices[np.lexsort((unsorted.indices, row))])
 
 
 def _partners(unigram: Csr, bigram: Csr, n_tokens: int) -> Longs:
@@ -170,12 +210,12 @@ def _partners(unigram: Csr, bigram: Csr, n_tokens: int) -> Longs:
     partner = np.full(len(unigram.indptr) - 1, -1, np.int64)
     if len(keys) == 0:
         return partner
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    pairs = np.flatnonzero((keys[place] == wanted) & (wanted != 0))
-    own, first = np.unique(rows[place[pairs]], return_index=True)
-    a, b = take(unigram, own), take(bigram, pairs[first])
+    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    pairs = np.flatnonzero((keys[position] == wanted) & (wanted != 0))
+    partnered, chosen = np.unique(rows[position[pairs]], return_index=True)
+    a, b = take(unigram, partnered), take(bigram, pairs[chosen])
     if np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices):
-        partner[own] = pairs[first]
+        partner[partnered] = pairs[chosen]
     return partner
 
 

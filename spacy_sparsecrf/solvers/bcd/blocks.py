@@ -39,7 +39,7 @@ class Blocks(NamedTuple):
     contexts: Ints
 
 
-class Kept(NamedTuple):
+class StoredVectors(NamedTuple):
     """The vectors of all tokens, stored from block to block.
 
     evidence: [N, Yp], with logarithmic scales in `vectors`; vectors: of all tokens; `marginals`
@@ -81,7 +81,7 @@ class Sweep(NamedTuple):
     blocks: Blocks
     tables: Tables
     pairs: Pairs
-    kept: Kept
+    stored: StoredVectors
     space: BlockSpace
 
 
@@ -114,7 +114,7 @@ def weigh_tokens(
     for t in tokens:
         row = evidence[t]
         fill(row, 0, len(row), 0.0)
-        score_token(t, sequences.n_labels, unigrams, theta, row)
+        score_token(t, sequences.n_labels, unigrams, theta=theta, scores=row)
         scales[t] = evidence_of(row, sequences.n_labels, sequences.allowed[t])
 
 
@@ -124,40 +124,41 @@ def refresh_block(b: int, theta: Floats, sweep: Sweep) -> None:
 
     theta: [K]; pairs, and stored evidence and scales: in and out.
     """
-    blocks, tables, pairs, kept, _ = sweep
+    blocks, tables, pairs, stored, _ = sweep
     bigram, split = blocks.bigram[b], tables.unigrams.split
     if blocks.unigram[b] >= 0:
         tokens = blocks.tokens[blocks.ptr[b] : blocks.ptr[b + 1]]
-        scales = kept.vectors.scales
-        weigh_tokens(tokens, tables, theta[:split], kept.evidence, scales)
+        scales = stored.vectors.scales
+        weigh_tokens(tokens, tables, theta[:split], stored.evidence, scales)
     if bigram < 0:
         return
     pair_theta = theta[split:]
     for j in range(blocks.mat_ptr[bigram], blocks.mat_ptr[bigram + 1]):
         m: Any = np.int64(blocks.matrices[j])  # the type of other calls
-        build_matrices(m, m + 1, pairs, tables.bigrams, pair_theta)
+        build_matrices(m, m + 1, pairs, bigrams=tables.bigrams, theta=pair_theta)
     for j in range(blocks.ctx_ptr[bigram], blocks.ctx_ptr[bigram + 1]):
         c: Any = np.int64(blocks.contexts[j])
-        build_corrections(c, c + 1, pairs, tables.bigrams, pair_theta)
+        build_corrections(c, c + 1, pairs, bigrams=tables.bigrams, theta=pair_theta)
 
 
 @inlined
 def _extend_forward(s: int, first: int, last: int, sweep: Sweep) -> None:
     """Compute forward vectors of the tokens first:last of sequence s."""
-    _, tables, pairs, kept, space = sweep
-    sequences, vectors = tables.sequences, kept.vectors
+    _, tables, pairs, stored, space = sweep
+    sequences, vectors = tables.sequences, stored.vectors
     for t in range(first, last):
-        alpha, evidence, copy = vectors.alpha[t], kept.evidence[t], vectors.backward[t]
+        alpha, evidence, copy = vectors.alpha[t], stored.evidence[t], vectors.backward[t]
         for y in range(len(copy)):
             copy[y] = evidence[y]
         c = sequences.context[t]
         if t == sequences.offsets[s]:
             start_vector(c, pairs, alpha)
         else:
-            forward_product(c, vectors.alpha[t - 1], pairs, vectors.scratch, alpha)
+            previous = vectors.alpha[t - 1]
+            forward_product(c, previous, pairs, scratch=vectors.scratch, out=alpha)
         vectors.norms[t] = settle(alpha, copy)
     space.counts[1] += last - first
-    kept.alpha_end[s] = last
+    stored.alpha_end[s] = last
 
 
 @inlined
@@ -166,18 +167,19 @@ def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
 
     `chain.go_back` would turn beta into marginals, which change with every block.
     """
-    _, tables, pairs, kept, space = sweep
-    sequences, beta, product = tables.sequences, kept.vectors.marginals, space.product
-    space.counts[2] += kept.beta_begin[s] - first
-    for t in range(kept.beta_begin[s] - 1, first - 1, -1):
+    _, tables, pairs, stored, space = sweep
+    sequences, beta, product = tables.sequences, stored.vectors.marginals, space.product
+    space.counts[2] += stored.beta_begin[s] - first
+    for t in range(stored.beta_begin[s] - 1, first - 1, -1):
         if t == sequences.offsets[s + 1] - 1:
             fill(beta[t], 0, sequences.n_labels, 1.0)
             continue
         for y in range(len(product)):
-            product[y] = kept.evidence[t + 1, y] * beta[t + 1, y]
-        backward_product(sequences.context[t + 1], product, pairs, kept.vectors.scratch, beta[t])
+            product[y] = stored.evidence[t + 1, y] * beta[t + 1, y]
+        c, scratch = sequences.context[t + 1], stored.vectors.scratch
+        backward_product(c, product, pairs, scratch=scratch, out=beta[t])
         normalise(len(product), beta[t])
-    kept.beta_begin[s] = first
+    stored.beta_begin[s] = first
 
 
 @inlined
@@ -199,10 +201,10 @@ def _partial_log_z(first: int, last: int, sweep: Sweep) -> float:
 
     The rest of log Z is a summand that alpha before `first` and beta from `last` on determine.
     """
-    context, vectors = sweep.tables.sequences.context, sweep.kept.vectors
+    context, vectors = sweep.tables.sequences.context, sweep.stored.vectors
     # The sum of alpha_t(y) beta_t(y) is Z, up to scaling factors, at any token t.
-    rest = log_partition(first, last + 1, context, sweep.pairs, vectors)
-    return rest + log(float(_overlap(vectors.alpha[last], vectors.marginals[last])))
+    log_norms = log_partition(first, last + 1, context=context, pairs=sweep.pairs, vectors=vectors)
+    return log_norms + log(float(_overlap(vectors.alpha[last], vectors.marginals[last])))
 
 
 @inlined
@@ -237,8 +239,8 @@ def _count_pairs(
     matrix: Floats,
     corr_place: Ints,
     value: Floats,
-    before: Floats,
-    after: Floats,
+    alpha: Floats,
+    product: Floats,
     inverse: float,
     weight: float,
     gradient: Floats,
@@ -246,37 +248,54 @@ def _count_pairs(
 ) -> None:
     """Do `_count_labels` for the bigram weights from index `first` on, at positions `places`.
 
-    p(y', y) = alpha_{t-1}(y') Psi(y', y) (E_t(y) / n_t) beta_t(y) * inverse, `before` being
-    alpha_{t-1} and `after` the product of the last two. Psi is the matrix with the sparse
+    p(y', y) = alpha_{t-1}(y') Psi(y', y) (E_t(y) / n_t) beta_t(y) * inverse, `alpha` being
+    alpha_{t-1} and `product` that of the last two. Psi is the matrix with the sparse
     corrections of the context. The positions of corrections ascend, as do those of weights.
     """
     e = 0
     for j in range(len(places)):
-        place = np.int64(places[j])
-        i, y = place // len(before), place % len(before)
-        while e < len(corr_place) and corr_place[e] < place:
+        pair = np.int64(places[j])
+        i, y = pair // len(alpha), pair % len(alpha)
+        while e < len(corr_place) and corr_place[e] < pair:
             e += 1
-        found = e < len(corr_place) and corr_place[e] == place
-        psi = value[e] if found else float(matrix[i, y])
-        mass = float(before[i]) * psi * float(after[y]) * inverse
+        is_correction = e < len(corr_place) and corr_place[e] == pair
+        psi = value[e] if is_correction else float(matrix[i, y])
+        mass = float(alpha[i]) * psi * float(product[y]) * inverse
         gradient[first + j] += weight * mass
         if weight > 0.0:
             curvature[first + j] += weight * max(mass * (1.0 - mass), 0.0)
 
 
 @inlined
-def _count_run(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
-    """Count the weights of a block at a run of its tokens, `own`, in sequence s."""
+def _count_run(run: Ints, s: int, block: Block, sweep: Sweep) -> None:
+    """Count the weights of a block at a run of its tokens, in sequence s."""
     contexts, potentials, space = sweep.pairs.contexts, sweep.pairs.potentials, sweep.space
-    sequences, vectors = sweep.tables.sequences, sweep.kept.vectors
-    weight, product, sums = sequences.weights[s], space.product, (space.gradient, space.curvature)
-    for t in own:
+    sequences, vectors = sweep.tables.sequences, sweep.stored.vectors
+    weight, product = sequences.weights[s], space.product
+    for t in run:
         alpha, beta = vectors.alpha[t], vectors.marginals[t]
         inverse = 1.0 / _overlap(alpha, beta)
-        _count_labels(block.unigram, block.labels, alpha, beta, inverse, weight, *sums)
+        _count_labels(
+            block.unigram,
+            block.labels,
+            alpha=alpha,
+            beta=beta,
+            inverse=inverse,
+            weight=weight,
+            gradient=space.gradient,
+            curvature=space.curvature,
+        )
         if t == sequences.offsets[s]:
-            first = block.bigram + len(block.places)
-            _count_labels(first, block.starts, alpha, beta, inverse, weight, *sums)
+            _count_labels(
+                block.bigram + len(block.places),
+                block.starts,
+                alpha=alpha,
+                beta=beta,
+                inverse=inverse,
+                weight=weight,
+                gradient=space.gradient,
+                curvature=space.curvature,
+            )
         elif len(block.places):
             c = sequences.context[t]
             begin, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
@@ -285,14 +304,15 @@ def _count_run(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
             _count_pairs(
                 block.bigram,
                 block.places,
-                potentials.psi[contexts.matrix_of[c]],
-                contexts.corr_place[begin:end],
-                potentials.value[begin:end],
-                vectors.alpha[t - 1],
-                product,
-                inverse,
-                weight,
-                *sums,
+                matrix=potentials.psi[contexts.matrix_of[c]],
+                corr_place=contexts.corr_place[begin:end],
+                value=potentials.value[begin:end],
+                alpha=vectors.alpha[t - 1],
+                product=product,
+                inverse=inverse,
+                weight=weight,
+                gradient=space.gradient,
+                curvature=space.curvature,
             )
 
 
@@ -300,13 +320,13 @@ def _count_run(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
 def _run_at(tokens: Ints, j: int, sweep: Sweep) -> tuple[int, int, int, int]:
     """Return the run that begins at tokens[j]: its sequence, first and last token, and its end."""
     # The type that other kernels are called with elsewhere.
-    first: Any = np.int64(tokens[j])
-    s = sweep.blocks.sequence_of[first]
+    begin: Any = np.int64(tokens[j])
+    s = sweep.blocks.sequence_of[begin]
     end = sweep.tables.sequences.offsets[s + 1]
     while j < len(tokens) and tokens[j] < end:
         j += 1
-    last: Any = np.int64(tokens[j - 1])
-    return s, first, last, j
+    final: Any = np.int64(tokens[j - 1])
+    return s, begin, final, j
 
 
 @inlined
@@ -316,15 +336,15 @@ def evaluate_block(block: Block, sweep: Sweep) -> None:
     sweep.space: expected counts are added to `gradient`, and w p (1 - p), summed over tokens of
     positive weight w, to `curvature`.
     """
-    tokens, kept, j = block.tokens, sweep.kept, 0
+    tokens, stored, j = block.tokens, sweep.stored, 0
     while j < len(tokens):
-        s, first, last, stop = _run_at(tokens, j, sweep)
+        s, begin, final, stop = _run_at(tokens, j, sweep)
         sweep.space.counts[0] += 1
-        if kept.alpha_end[s] <= last:
-            _extend_forward(s, kept.alpha_end[s], last + 1, sweep)
-        if kept.beta_begin[s] > first:
-            _extend_backward(s, first, sweep)
-        kept.partial[s] = _partial_log_z(first, last, sweep)
+        if stored.alpha_end[s] <= final:
+            _extend_forward(s, stored.alpha_end[s], final + 1, sweep)
+        if stored.beta_begin[s] > begin:
+            _extend_backward(s, begin, sweep)
+        stored.partial[s] = _partial_log_z(begin, final, sweep)
         _count_run(tokens[j:stop], s, block, sweep)
         j = stop
 
@@ -337,15 +357,15 @@ def measure_block(block: Block, sweep: Sweep) -> tuple[float, float]:
     backward vector there gives the rest.
     RETURNS: the change; weighted number of these tokens, for its rounding error.
     """
-    tokens, sequences, kept = block.tokens, sweep.tables.sequences, sweep.kept
+    tokens, sequences, stored = block.tokens, sweep.tables.sequences, sweep.stored
     total, size, j = 0.0, 0.0, 0
     while j < len(tokens):
-        s, first, last, stop = _run_at(tokens, j, sweep)
-        _extend_forward(s, first, last + 1, sweep)
-        kept.beta_begin[s] = max(kept.beta_begin[s], last)
-        after = _partial_log_z(first, last, sweep)
-        total += sequences.weights[s] * (after - kept.partial[s])
-        size += abs(sequences.weights[s]) * (last + 1 - first)
+        s, begin, final, stop = _run_at(tokens, j, sweep)
+        _extend_forward(s, begin, final + 1, sweep)
+        stored.beta_begin[s] = max(stored.beta_begin[s], final)
+        partial = _partial_log_z(begin, final, sweep)
+        total += sequences.weights[s] * (partial - stored.partial[s])
+        size += abs(sequences.weights[s]) * (final + 1 - begin)
         sweep.space.counts[0] += 1
         j = stop
     return total, size

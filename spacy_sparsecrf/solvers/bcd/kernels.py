@@ -129,7 +129,14 @@ def _block(b: int, sweep: Sweep) -> Block:
     places = tables.bigrams.block_places[parts[1, 0] - split : parts[1, 1] - split]
     middle = position(places, n_inner)
     tokens = blocks.tokens[blocks.ptr[b] : blocks.ptr[b + 1]]
-    return Block(tokens, parts[0, 0], labels, parts[1, 0], places[:middle], places[middle:])
+    return Block(
+        tokens=tokens,
+        unigram=parts[0, 0],
+        labels=labels,
+        bigram=parts[1, 0],
+        places=places[:middle],
+        starts=places[middle:],
+    )
 
 
 @inlined
@@ -139,12 +146,14 @@ def _descend_block(
     """Descend on block b, after `evaluate_block`; its kappas in the workspace are in and out."""
     space, parts, kappas = sweep.space, sweep.space.parts, sweep.space.kappas
     for trial in range(_MAX_TRIALS):
-        moved, predicted, rest = False, 0.0, 0.0
+        moved, predicted, other_terms = False, 0.0, 0.0
         for i in range(2):
             part, theta = parts[i], weights.theta
-            moved_here, predicted_here = _propose(part, kappas[i], settings, theta, space)
+            moved_here, predicted_here = _propose(
+                part, kappas[i], settings, theta=theta, space=space
+            )
             moved, predicted = moved or moved_here, predicted + predicted_here
-            rest += _change_of_rest(part, settings, weights, space.old)
+            other_terms += _change_of_rest(part, settings, weights, space.old)
         if not moved and trial == 0:
             break
         refresh_block(b, weights.theta, sweep)
@@ -152,7 +161,7 @@ def _descend_block(
         if not moved:
             break
         factor = 2.0 if trial < _MAX_TRIALS - 2 else np.inf
-        enough = log_z + rest <= _ARMIJO * predicted + settings.noise * size
+        enough = log_z + other_terms <= _ARMIJO * predicted + settings.noise * size
         if enough:
             factor = 0.5 if trial == 0 else 1.0
         # An infinite kappa restores the weights.
@@ -171,14 +180,30 @@ def descend_blocks(order: Ints, settings: BcdSettings, weights: BlockWeights, sw
 
     order: [n] int64, blocks. In and out: weights; sweep, at theta.
     """
-    blocks, tables, space, rest = sweep.blocks, sweep.tables, sweep.space, (weights, sweep.space)
+    blocks, tables, space = sweep.blocks, sweep.tables, sweep.space
     parts, kappas, split = space.parts, space.kappas, tables.unigrams.split
     for b in order:
         u, r, least = blocks.unigram[b], blocks.bigram[b], settings.least_kappa
-        kappas[0] = _begin_part(0, u, 0, tables.unigrams.block_ptr, least, *rest)
-        kappas[1] = _begin_part(1, r, split, tables.bigrams.block_ptr, least, *rest)
+        kappas[0] = _begin_part(
+            0,
+            row=u,
+            origin=0,
+            block_ptr=tables.unigrams.block_ptr,
+            least=least,
+            weights=weights,
+            space=space,
+        )
+        kappas[1] = _begin_part(
+            1,
+            row=r,
+            origin=split,
+            block_ptr=tables.bigrams.block_ptr,
+            least=least,
+            weights=weights,
+            space=space,
+        )
         block = _block(b, sweep)
         evaluate_block(block, sweep)
-        _descend_block(b, block, settings, weights, sweep)
+        _descend_block(b, block, settings, weights=weights, sweep=sweep)
         for i in range(2):
             fill(weights.kappa, parts[i, 0], parts[i, 1], kappas[i])

@@ -36,8 +36,15 @@ class GIS(IterativeScaling):
         observed = loss.observed
         expected = state.gradient - penalty.l2 * state.theta + observed
         theta = np.empty_like(state.theta)
-        numbers = loss.derived(_slowing), penalty.l1, penalty.l2
-        scale_weights(state.theta, observed, expected, *numbers, theta)
+        scale_weights(
+            state.theta,
+            observed=observed,
+            expected=expected,
+            slowing=loss.derived(_slowing),
+            l1=penalty.l1,
+            l2=penalty.l2,
+            scaled=theta,
+        )
         state.theta = theta
         state.value, state.gradient = evaluate(loss, penalty, theta)
         return self.report(penalty, state)

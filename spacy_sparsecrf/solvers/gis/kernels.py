@@ -108,7 +108,9 @@ def scale_weights(
     theta, observed, expected: [K] float64; slowing: f#; scaled: [K] float64, out.
     """
     for k in range(len(theta)):
-        scaled[k] = scaled_weight(theta[k], observed[k], expected[k], slowing, l1, l2)
+        scaled[k] = scaled_weight(
+            theta[k], observed=observed[k], expected=expected[k], slowing=slowing, l1=l1, l2=l2
+        )
 
 
 @kernel
@@ -121,7 +123,7 @@ def largest_sum(n_labels: int, unigrams: Unigrams, ones: Floats, sums: Floats) -
     most = 0.0
     for t in range(len(unigrams.site_ptr) - 1):
         fill(sums, 0, len(sums), 0.0)
-        score_token(t, n_labels, unigrams, ones, sums)
+        score_token(t, n_labels, unigrams, theta=ones, scores=sums)
         most = max(most, largest(sums))
     return most
 
@@ -153,7 +155,7 @@ def token_masses(
     for t in range(first, last):
         row = mass[t]
         fill(row, 0, padded, 0.0)
-        score_token(t, n_labels, unigrams, theta, row)
+        score_token(t, n_labels, unigrams, theta=theta, scores=row)
         exp_relative(row, n_labels)
         normalise(padded, row)
 
@@ -164,10 +166,10 @@ def _rescale(tokens: Ints, places: Ints, factors: Floats, mass: Floats, total: F
     for t in tokens:
         change = 0.0
         for k in range(len(places)):
-            before = mass[t, places[k]]
-            after = before * factors[k]
-            mass[t, places[k]] = after
-            change += after - before
+            old = mass[t, places[k]]
+            new = old * factors[k]
+            mass[t, places[k]] = new
+            change += new - old
         total[t] += change
         if not _LOW < total[t] < _HIGH:
             normalise(mass.shape[1], mass[t])
@@ -197,8 +199,8 @@ def scale_in_turn(
         tokens = tables.col_tokens[col_ptr[feature] : col_ptr[feature + 1]]
         slowing = np.float64(max(tables.most[feature], 1))
         width = end - block_ptr[row] if by_feature else 1
-        for first in range(block_ptr[row], end, width):
-            places = tables.block_labels[first : first + width]
+        for begin in range(block_ptr[row], end, width):
+            places = tables.block_labels[begin : begin + width]
             # The expectation of each weight, then the factor by which its label's masses change.
             fill(factors, 0, width, 0.0)
             for t in tokens:
@@ -207,9 +209,15 @@ def scale_in_turn(
                     factors[i] += scale * mass[t, places[i]]
             moved = False
             for i in range(width):
-                k = first + i
-                observed = tables.observed[k]
-                scaled = scaled_weight(theta[k], observed, factors[i], slowing, l1, l2)
+                k = begin + i
+                scaled = scaled_weight(
+                    theta[k],
+                    observed=tables.observed[k],
+                    expected=factors[i],
+                    slowing=slowing,
+                    l1=l1,
+                    l2=l2,
+                )
                 factors[i] = exp(scaled - theta[k])
                 moved |= scaled != theta[k]
                 theta[k] = scaled

@@ -61,7 +61,7 @@ class SCGIS(IterativeScaling):
         """Do one sweep."""
         mass = probabilities(loss, state.theta)
         state.theta = state.theta.copy()
-        self.sweep(loss, penalty, state.theta, mass, np.ones(len(mass)))
+        self.sweep(loss, penalty, state.theta, mass=mass, total=np.ones(len(mass)))
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         return self.report(penalty, state)
 
@@ -76,9 +76,25 @@ class SCGIS(IterativeScaling):
         columns = lattice.feature_tokens
         most = np.empty(len(columns.indptr) - 1, dtype=np.int32)
         repetitions(columns.indptr, columns.indices, most)
-        tokens = columns.indptr, columns.indices, most, lattice.token_weight
-        tables = SweepTables(rows.features, rows.ptr, rows.places, *tokens, loss.observed)
-        scale_in_turn(self.by_feature, tables, penalty.l1, penalty.l2, theta, mass, total)
+        tables = SweepTables(
+            row_features=rows.features,
+            block_ptr=rows.ptr,
+            block_labels=rows.places,
+            col_ptr=columns.indptr,
+            col_tokens=columns.indices,
+            most=most,
+            token_weight=lattice.token_weight,
+            observed=loss.observed,
+        )
+        scale_in_turn(
+            self.by_feature,
+            tables,
+            l1=penalty.l1,
+            l2=penalty.l2,
+            theta=theta,
+            mass=mass,
+            total=total,
+        )
 
 
 def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
@@ -90,6 +106,12 @@ def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
     loss.score_bundles(theta, loss.table)
     mass = np.empty((lattice.n_tokens, space.padded))
     chunks = cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks)
-    args = space.n_labels, loss.tables.unigrams, theta, mass
-    space.workers.map(token_masses, chunks, *args)
+    space.workers.map(
+        token_masses,
+        chunks,
+        n_labels=space.n_labels,
+        unigrams=loss.tables.unigrams,
+        theta=theta,
+        mass=mass,
+    )
     return mass

@@ -104,8 +104,9 @@ class NewtonCG(BatchSolver):
         def product(vector: Floats) -> Floats:
             return hessian.product(vector) + penalty.l2 * vector
 
-        limits = state.radius, self.xi, MOST_PRODUCTS
-        step, residual = truncated_newton_step(product, state.gradient, *limits)
+        step, residual = truncated_newton_step(
+            product, state.gradient, radius=state.radius, xi=self.xi, max_products=MOST_PRODUCTS
+        )
         slope = dot(state.gradient, step)
         predicted = 0.5 * (dot(step, residual) - slope)
         theta = state.theta + step
@@ -117,8 +118,9 @@ class NewtonCG(BatchSolver):
             accepted = shorter and -actual <= noise(state.value)
             state.stalled = not accepted
         else:
-            reach = length(step)
-            state.radius = adapted_radius(state.radius, reach, actual, predicted, slope)
+            state.radius = adapted_radius(
+                state.radius, length=length(step), actual=actual, predicted=predicted, slope=slope
+            )
             accepted = actual > ACCEPTED * predicted
         if accepted:
             state.theta, state.gradient, state.value = theta, gradient, value
@@ -168,8 +170,8 @@ def truncated_newton_step(
         residual -= distance * changed
         if not inside or dot(residual, residual) <= goal:
             break
-        last, square = square, dot(residual, residual)
-        direction = residual + (square / last) * direction
+        old_square, square = square, dot(residual, residual)
+        direction = residual + (square / old_square) * direction
     return step, residual
 
 

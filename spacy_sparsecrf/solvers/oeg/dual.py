@@ -90,17 +90,17 @@ def _is_wide(block: Floats, n_labels: int, raised: bool) -> bool:
 
     raised: whether to raise such numbers to the limit.
     """
-    top, found = -np.inf, False
+    top, wide = -np.inf, False
     for row in block:
         for y in range(n_labels):
             top = max(top, row[y])
     low = np.float64(top) - WIDEST
     for row in block:
         for y in range(n_labels):
-            found |= row[y] < low
+            wide |= row[y] < low
             if raised:
                 row[y] = max(row[y], low)
-    return found
+    return wide
 
 
 @inlined
@@ -109,12 +109,12 @@ def is_wide(n_labels: int, factors: Factors, raised: bool) -> bool:
 
     raised: whether to raise them to the range.
     """
-    found = False
+    wide = False
     for t in range(len(factors.nodes)):
-        found |= _is_wide(factors.nodes[t : t + 1], n_labels, raised)
+        wide |= _is_wide(factors.nodes[t : t + 1], n_labels, raised)
     for g in range(len(factors.pairs)):
-        found |= _is_wide(factors.pairs[g], n_labels, raised)
-    return found
+        wide |= _is_wide(factors.pairs[g], n_labels, raised)
+    return wide
 
 
 @inlined
@@ -125,16 +125,16 @@ def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores:
     """
     tables, groups, context_blocks = grouped.tables, grouped.groups, grouped.tables.context_blocks
     n_labels, pair_theta = tables.sequences.n_labels, theta[tables.unigrams.split :]
-    begin, first, nodes = tables.sequences.offsets[s], groups.seq_ptr[s], scores.nodes
+    begin, first_group, nodes = tables.sequences.offsets[s], groups.seq_ptr[s], scores.nodes
     for i in range(len(nodes)):
         fill(nodes[i], 0, nodes.shape[1], 0.0)
-        score_token(begin + i, n_labels, tables.unigrams, theta, nodes[i])
+        score_token(begin + i, n_labels, tables.unigrams, theta=theta, scores=nodes[i])
     # The start row of the first token's context, then the groups.
     for g in range(-1, len(scores.pairs)):
-        c = context_blocks.context[begin] if g < 0 else groups.context[first + g]
+        c = context_blocks.context[begin] if g < 0 else groups.context[first_group + g]
         fill(matrix.reshape(-1), 0, matrix.size, 0.0)
         rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
-        score_pairs(matrix, rows, n_labels, tables.bigrams, pair_theta)
+        score_pairs(matrix, rows, n_labels, bigrams=tables.bigrams, theta=pair_theta)
         if g < 0:
             for y in range(n_labels):
                 nodes[0, y] += matrix[n_labels, y]
@@ -169,12 +169,12 @@ def _exponentiate(n_labels: int, pairs: Floats, space: ChainSpace) -> None:
 @inlined
 def _place(s: int, groups: Groups, context: Ints) -> None:
     """Find the matrix of each token [T] of a sequence: 1 + its group, 0 = no group."""
-    first = groups.seq_ptr[s]
+    first_group = groups.seq_ptr[s]
     for i in range(len(context)):
         context[i] = 0
-    for g in range(first, groups.seq_ptr[s + 1]):
+    for g in range(first_group, groups.seq_ptr[s + 1]):
         for t in groups.tokens[groups.token_ptr[g] : groups.token_ptr[g + 1]]:
-            context[t] = g - first + 1
+            context[t] = g - first_group + 1
 
 
 @inlined
@@ -196,7 +196,7 @@ def infer_chain(
     log_z = infer(context, work.pairs, vectors)
     for i in range(end - begin):
         vectors.marginals[i, gold[i]] -= 1.0
-    leave_factors(s, context, grouped, work, residuals)
+    leave_factors(s, context, grouped, work=work, residuals=residuals)
     return log_z
 
 
@@ -205,10 +205,10 @@ def gold_sum(s: int, grouped: Grouped, factors: Factors) -> float:
     """Return the sum of the factors of sequence s along its gold labels."""
     sequences, groups = grouped.tables.sequences, grouped.groups
     gold = sequences.labels[sequences.offsets[s] : sequences.offsets[s + 1]]
-    first, total = groups.seq_ptr[s], np.float64(0.0)
+    first_group, total = groups.seq_ptr[s], np.float64(0.0)
     for t in range(len(gold)):
         total += factors.nodes[t, gold[t]]
-    for g in range(first, groups.seq_ptr[s + 1]):
+    for g in range(first_group, groups.seq_ptr[s + 1]):
         for t in groups.tokens[groups.token_ptr[g] : groups.token_ptr[g + 1]]:
-            total += factors.pairs[g - first, gold[t - 1], gold[t]]
+            total += factors.pairs[g - first_group, gold[t - 1], gold[t]]
     return total

@@ -44,20 +44,32 @@ class DualPoint:
 def _own_potentials(mask: Floats, n_matrices: int) -> Potentials:
     """Allocate potentials: the mask [Y, Yp] first, then those of groups; start rows are 1."""
     n_labels, padded = mask.shape
-    psi, nothing = np.zeros((n_matrices, n_labels + 1, padded)), np.zeros(0)
+    psi = np.zeros((n_matrices, n_labels + 1, padded))
     psi[0, :n_labels] = mask
     psi[:, n_labels, :n_labels] = 1.0
-    rewritten, stamp = np.zeros(n_matrices, np.bool_), np.zeros(0, np.int64)
-    return Potentials(psi, np.zeros(n_matrices), nothing, nothing, rewritten, stamp)
+    return Potentials(
+        psi=psi,
+        shift=np.zeros(n_matrices),
+        value=np.zeros(0),
+        change=np.zeros(0),
+        rewritten=np.zeros(n_matrices, np.bool_),
+        stamp=np.zeros(0, np.int64),
+    )
 
 
 def _own_contexts(n: int, is_free: bool) -> Contexts:
     """Return a context for each of n matrices; is_free: whether the first, the mask, is all 1."""
-    constant, none = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64)
+    constant = np.zeros(n, np.bool_)
     constant[0] = is_free
-    labels, places = np.zeros(0, np.uint16), np.zeros(0, np.int32)
-    matrices = np.arange(n, dtype=np.int32)
-    return Contexts(matrices, constant, none, none[:n], labels, labels, places)
+    return Contexts(
+        matrix_of=np.arange(n, dtype=np.int32),
+        constant=constant,
+        corr_ptr=np.zeros(n + 1, np.int64),
+        corr_start=np.zeros(n, np.int64),
+        corr_previous=np.zeros(0, np.uint16),
+        corr_label=np.zeros(0, np.uint16),
+        corr_place=np.zeros(0, np.int32),
+    )
 
 
 class DualProblem(FactorStorage):
@@ -94,15 +106,22 @@ class DualProblem(FactorStorage):
 
         gold: added to the log-potential of each gold label.
         """
+        node_theta, pair_theta = self.empty(working)
+        nodes, pairs = self.empty(working)
         point = DualPoint(
-            *(self.empty(working) + self.empty(working)),
-            np.zeros(self.n_sequences),
-            np.full(self.n_sequences, FIRST_STEP),
+            node_theta=node_theta,
+            pair_theta=pair_theta,
+            nodes=nodes,
+            pairs=pairs,
+            log_z=np.zeros(self.n_sequences),
+            steps=np.full(self.n_sequences, FIRST_STEP),
         )
         tokens = np.arange(len(point.nodes))
         point.node_theta[tokens, working.space.lattice.labels[: len(tokens)]] = gold
-        workspaces = self._moves, self._chain
-        return point, float(begin_chains(self._grouped, theta, point.arrays, *workspaces))
+        entropy = begin_chains(
+            self._grouped, theta, point.arrays, moves=self._moves, space=self._chain
+        )
+        return point, float(entropy)
 
     def weights(self, working: WorkingLoss, l2: float, point: DualPoint) -> Floats:
         """Return the weights of a point, (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]), [K]."""
@@ -115,6 +134,14 @@ class DualProblem(FactorStorage):
         RETURNS: the increase of D, and the number of evaluations.
         """
         small = (_ROUNDING * np.finfo(point.nodes.dtype).eps) ** (2.0 / 3.0)
-        of_point = self._grouped, theta, point.arrays, self._moves, self._chain
-        gain, n = ascend(order, float(small), l2, *of_point)
+        gain, n = ascend(
+            order,
+            small=float(small),
+            l2=l2,
+            grouped=self._grouped,
+            theta=theta,
+            point=point.arrays,
+            moves=self._moves,
+            space=self._chain,
+        )
         return float(gain), int(n)

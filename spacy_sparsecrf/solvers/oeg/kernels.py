@@ -51,15 +51,17 @@ def begin_chains(
     """
     sequences, total = grouped.tables.sequences, 0.0
     for s in range(len(point.log_z)):
-        own = factors_of(s, grouped, point.theta)
+        chain = factors_of(s, grouped, point.theta)
         residuals = factors_of(s, grouped, point.residuals)
-        scores = first_factors(own, moves.way)
-        score_chain(s, grouped, theta, space.work.pair_sums, scores)
-        axpy(1.0, scores, own, own)
-        is_wide(sequences.n_labels, own, True)
-        log_z = infer_chain(s, grouped, own, space, residuals)
+        scores = first_factors(chain, moves.way)
+        score_chain(s, grouped, theta, matrix=space.work.pair_sums, scores=scores)
+        axpy(1.0, scores, chain, chain)
+        is_wide(sequences.n_labels, chain, True)
+        log_z = infer_chain(s, grouped, chain, space=space, residuals=residuals)
         point.log_z[s] = log_z
-        total += sequences.weights[s] * (log_z - gold_sum(s, grouped, own)) - dot(own, residuals)
+        total += sequences.weights[s] * (log_z - gold_sum(s, grouped, chain)) - dot(
+            chain, residuals
+        )
     return total
 
 
@@ -71,13 +73,13 @@ def _divergence(step: float, slope: float, fall: float, small: float) -> float:
     first term, log Z_old - log Z_new + step mu_new . d. If the sum is below `small`, rounding hides
     `fall`, but the two terms are nearly equal: half of the sum is returned.
     """
-    both = step * slope
-    if both < small:
-        return 0.5 * both
+    symmetric = step * slope
+    if symmetric < small:
+        return 0.5 * symmetric
     if fall < 0.0:
         return 0.0
     # NaN stays NaN.
-    return both if fall > both else fall
+    return symmetric if fall > symmetric else fall
 
 
 @inlined
@@ -115,7 +117,7 @@ def _gain_of(
     """
     change, way, fresh = moves.change, moves.way, moves.fresh
     weight = grouped.tables.sequences.weights[s]
-    reached = infer_chain(s, grouped, moves.trial, space, fresh)
+    reached = infer_chain(s, grouped, moves.trial, space=space, residuals=fresh)
     # Expected minus gold along the way.
     along = dot(way, fresh)
     fall = point.log_z[s] - reached + step * (along / weight + gold_way)
@@ -124,7 +126,8 @@ def _gain_of(
     scatter(s, grouped, fresh, change)
     gain = slope - weight * _divergence(step, slope / weight, fall, small)
     gain -= square_norm(s, grouped.sequence_blocks, change) / (2.0 * l2)
-    _move(s, grouped.sequence_blocks, 1.0 / l2 if gain >= 0.0 else 0.0, theta, change)
+    factor = 1.0 / l2 if gain >= 0.0 else 0.0
+    _move(s, grouped.sequence_blocks, factor, theta=theta, change=change)
     return gain, reached
 
 
@@ -156,20 +159,29 @@ def ascend(
     """
     total, n_evaluations, n_labels = 0.0, 0, grouped.tables.sequences.n_labels
     for s in order:
-        own, old = factors_of(s, grouped, point.theta), factors_of(s, grouped, point.residuals)
-        way, trial = first_factors(own, moves.way), first_factors(own, moves.trial)
-        now = Moves(moves.change, way, trial, first_factors(own, moves.fresh))
-        score_chain(s, grouped, theta, space.work.pair_sums, way)
-        axpy(-1.0, own, way, way)
+        chain, old = factors_of(s, grouped, point.theta), factors_of(s, grouped, point.residuals)
+        way, trial = first_factors(chain, moves.way), first_factors(chain, moves.trial)
+        now = Moves(moves.change, way, trial, first_factors(chain, moves.fresh))
+        score_chain(s, grouped, theta, matrix=space.work.pair_sums, scores=way)
+        axpy(-1.0, chain, way, way)
         gold_way = gold_sum(s, grouped, now.way)
         step, gain, reached = point.steps[s], -1.0, 0.0
         # NaN and overflow are no gain.
         for _ in range(_MAX_TRIALS):
-            axpy(step, now.way, own, now.trial)
+            axpy(step, now.way, chain, now.trial)
             if not is_wide(n_labels, now.trial, False):
                 n_evaluations += 1
                 gain, reached = _gain_of(
-                    s, step, gold_way, small, l2, grouped, theta, point, now, space
+                    s,
+                    step,
+                    gold_way=gold_way,
+                    small=small,
+                    l2=l2,
+                    grouped=grouped,
+                    theta=theta,
+                    point=point,
+                    moves=now,
+                    space=space,
                 )
                 if gain >= 0.0:
                     break
@@ -180,6 +192,6 @@ def ascend(
         total += gain
         point.log_z[s] = reached
         point.steps[s] = min(_GROW * step, _LARGEST_STEP)
-        axpy(step, now.way, own, own)
+        axpy(step, now.way, chain, chain)
         axpy(1.0, now.fresh, old, old)
     return total, n_evaluations

@@ -1,6 +1,6 @@
 """Stochastic average gradient, a sequence at a time (Schmidt et al. 2015, algorithm 1)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...kernels.exp import exp, log
 from ...kernels.factors import leave_factors, scatter, square_norm
@@ -99,14 +99,16 @@ def _refresh(
     tables, groups, work = grouped.tables, grouped.groups, exchange.work
     sequences, split, theta = tables.sequences, tables.unigrams.split, average.theta
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
-    first, last = groups.seq_ptr[s], groups.seq_ptr[s + 1]
-    loss = infer_example(s, number, tables, theta[:split], theta[split:], work)
+    stored_pairs = average.stored.pairs[groups.seq_ptr[s] : groups.seq_ptr[s + 1]]
+    loss = infer_example(
+        s, number, tables, theta=theta[:split], pair_theta=theta[split:], work=work
+    )
     fresh = Factors(work.vectors.marginals, exchange.pairs)
-    leave_factors(s, sequences.context[begin:end], grouped, work, fresh)
+    leave_factors(s, sequences.context[begin:end], grouped, work=work, residuals=fresh)
     if keeps:
         scatter(s, grouped, fresh, exchange.gradient)
     _exchange(keeps, fresh.nodes.reshape(-1), average.stored.nodes[begin:end].reshape(-1))
-    _exchange(keeps, fresh.pairs.reshape(-1), average.stored.pairs[first:last].reshape(-1))
+    _exchange(keeps, fresh.pairs.reshape(-1), stored_pairs.reshape(-1))
     scatter(s, grouped, fresh, exchange.change)
     return float(sequences.weights[s] * loss)
 
@@ -117,12 +119,14 @@ def _pull_alone(
 ) -> None:
     """Add -pull times the change of a sequence's gradient to the weights; the memory stays."""
     gradient, _, change, pairs, work = exchange
-    own, weight_ptr = grouped.sequence_blocks, grouped.sequence_blocks.weight_ptr
-    rows = own.rows[own.ptr[s] : own.ptr[s + 1]]
+    sequence_blocks, weight_ptr = grouped.sequence_blocks, grouped.sequence_blocks.weight_ptr
+    rows = sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]
     for row in rows:
         change[weight_ptr[row] : weight_ptr[row + 1]] = 0.0
-    exchange = GradientExchange(gradient, change, change, pairs, work)
-    _refresh(s, number, False, grouped, average, exchange)
+    exchange = GradientExchange(
+        gradient=gradient, change=change, trial=change, pairs=pairs, work=work
+    )
+    _refresh(s, number, False, grouped=grouped, average=average, exchange=exchange)
     for row in rows:
         for k in range(weight_ptr[row], weight_ptr[row + 1]):
             average.theta[k] -= pull * change[k]
@@ -150,23 +154,33 @@ def _find_curvature(
     """
     gradient, trial, common = exchange.gradient, exchange.trial, average.common[0]
     sequences, split = grouped.tables.sequences, grouped.tables.unigrams.split
-    own, weight_ptr = grouped.sequence_blocks, grouped.sequence_blocks.weight_ptr
+    sequence_blocks, weight_ptr = grouped.sequence_blocks, grouped.sequence_blocks.weight_ptr
     length, weight = sequences.offsets[s + 1] - sequences.offsets[s], sequences.weights[s]
-    norm, slack, curvature = square_norm(s, own, gradient), _ROUNDING * length * weight, common
+    norm, slack, curvature = (
+        square_norm(s, sequence_blocks, gradient),
+        _ROUNDING * length * weight,
+        common,
+    )
     searched = norm > rules.least_norm
     if rules.mode != UNIFORM:
         # Without a search, nothing would stop the estimate from falling.
         factor = rules.revisit if searched else 1.0
         by_mean = rules.mode >= BALANCED
         old = average.curvatures[s]
-        curvature = first_estimate(old, mean, by_mean, common, factor)
+        curvature = first_estimate(old, mean=mean, by_mean=by_mean, initial=common, decay=factor)
     n_trials = 0
     while searched:
-        for row in own.rows[own.ptr[s] : own.ptr[s + 1]]:
+        for row in sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]:
             for k in range(weight_ptr[row], weight_ptr[row + 1]):
                 trial[k] = average.theta[k] - gradient[k] / curvature
-        at, work = (trial[:split], trial[split:]), exchange.work
-        reached = weight * example_loss(s, number + n_trials, grouped.tables, *at, work)
+        reached = weight * example_loss(
+            s,
+            number + n_trials,
+            grouped.tables,
+            theta=trial[:split],
+            pair_theta=trial[split:],
+            work=exchange.work,
+        )
         n_trials += 1
         # Also stop if the loss is not a number, or an estimate from a file does not grow.
         grows = 0.0 < curvature <= _LARGEST
@@ -216,11 +230,24 @@ def _count_step(
     if rules.mode == UNIFORM:
         largest = curvature
         common[0] = curvature * exp(-_LN2 / n) if searched else curvature
-    step = step_size(share, largest, mean, rules, n) / rules.caution
-    move, kept = step / (n if rules.saga else n_seen), 1.0 - step * rules.decay
-    steps.shrunk[i + 1] = steps.shrunk[i] + log(kept)
-    steps.moved[i + 1] = kept * steps.moved[i] + move
-    return move, kept
+    step = step_size(share, largest=largest, mean=mean, rules=rules, n=n) / rules.caution
+    move, shrinkage = step / (n if rules.saga else n_seen), 1.0 - step * rules.decay
+    steps.shrunk[i + 1] = steps.shrunk[i] + log(shrinkage)
+    steps.moved[i + 1] = shrinkage * steps.moved[i] + move
+    return move, shrinkage
+
+
+@inlined
+def _catch_up(rows: Any, step: int, sequence_blocks: SequenceBlocks, pending: Pending) -> None:
+    """Apply the steps before `step` that the weights of feature blocks have missed."""
+    advance(
+        rows,
+        step,
+        reached=pending.steps.reached,
+        block_ptr=sequence_blocks.weight_ptr,
+        update=repeat_steps,
+        values=pending,
+    )
 
 
 @kernel
@@ -243,40 +270,57 @@ def sag_pass(
     RETURNS: the number of other evaluations: of line searches, and of second sequences.
     """
     curvatures, sums, steps = average.curvatures, progress.sums, progress.steps
-    own, n_forward, n_seen = grouped.sequence_blocks, 0, progress.n_seen
+    sequence_blocks, n_forward, n_seen = grouped.sequence_blocks, 0, progress.n_seen
     pending = Pending(average.theta, average.total, rules.l1, steps)
     forget(exchange.work)
     mode, n, order = rules.mode, len(curvatures), progress.order
     for i in range(len(draws)):
         share = curvature_share(mode, n_seen, n)
-        s, probability = draw(draws[i], mode, share, n_seen, order, sums)
-        rows = own.rows[own.ptr[s] : own.ptr[s + 1]]
-        advance(rows, i, steps.reached, own.weight_ptr, repeat_steps, pending)
-        loss = _refresh(s, i + n_forward, True, grouped, average, exchange)
+        s, probability = draw(draws[i], mode, share, n_seen=n_seen, order=order, sums=sums)
+        rows = sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]
+        _catch_up(rows, i, sequence_blocks=sequence_blocks, pending=pending)
+        loss = _refresh(s, i + n_forward, True, grouped=grouped, average=average, exchange=exchange)
         mean = sums[1] / n_seen if n_seen > 0 else 0.0
         curvature, n_trials = _find_curvature(
-            s, i + 1 + n_forward, loss, mean, rules, grouped, average, exchange
+            s,
+            i + 1 + n_forward,
+            loss=loss,
+            mean=mean,
+            rules=rules,
+            grouped=grouped,
+            average=average,
+            exchange=exchange,
         )
         n_forward += n_trials
         n_seen += curvatures[s] == 0.0
         curvatures[s] = curvature
         set_leaf(sums, progress.tops, s, curvature)
-        move, kept = _count_step(
-            i, share, n_seen, curvature, n_trials > 0, rules, average.common, progress
+        move, shrinkage = _count_step(
+            i,
+            share,
+            n_seen=n_seen,
+            curvature=curvature,
+            searched=n_trials > 0,
+            rules=rules,
+            common=average.common,
+            progress=progress,
         )
         j = s
         if mode == PAIRED:
-            j, probability = draw(draws[i, 2:], mode, n_seen / n, n_seen, order, sums)
+            j, probability = draw(
+                draws[i, 2:], mode, n_seen / n, n_seen=n_seen, order=order, sums=sums
+            )
         if j != s:
             n_forward += 1
-            rows = own.rows[own.ptr[j] : own.ptr[j + 1]]
-            advance(rows, i, steps.reached, own.weight_ptr, repeat_steps, pending)
-            apart = move / (kept * probability)
-            _pull_alone(j, i + n_forward, apart, grouped, average, exchange)
+            rows = sequence_blocks.rows[sequence_blocks.ptr[j] : sequence_blocks.ptr[j + 1]]
+            _catch_up(rows, i, sequence_blocks=sequence_blocks, pending=pending)
+            apart = move / (shrinkage * probability)
+            _pull_alone(
+                j, i + n_forward, apart, grouped=grouped, average=average, exchange=exchange
+            )
         # The rest of SAGA's step: the lazy step, which follows, has the new gradient with weight 1.
         weight = 1.0 / probability if j == s else 0.0
-        pull = (weight - 1.0) * move / kept if rules.saga else 0.0
-        _apply_change(s, own, pull, average, exchange)
-    blocks = range(len(steps.reached))
-    advance(blocks, len(draws), steps.reached, own.weight_ptr, repeat_steps, pending)
+        pull = (weight - 1.0) * move / shrinkage if rules.saga else 0.0
+        _apply_change(s, sequence_blocks, pull, average=average, exchange=exchange)
+    _catch_up(range(len(steps.reached)), len(draws), sequence_blocks, pending)
     return n_forward

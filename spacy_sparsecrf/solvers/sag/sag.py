@@ -55,8 +55,13 @@ class StoredGradients(FactorStorage):
         super().__init__(working)
         space, n = working.space, len(working.coordinates)
         pairs = np.zeros((self._most_groups, space.n_labels, space.padded))
-        vectors = np.zeros(n), np.zeros(n), np.zeros(n)
-        self._exchange = GradientExchange(*vectors, pairs, new_workspace(working))
+        self._exchange = GradientExchange(
+            gradient=np.zeros(n),
+            change=np.zeros(n),
+            trial=np.zeros(n),
+            pairs=pairs,
+            work=new_workspace(working),
+        )
 
     def run(self, draws: Floats, rules: Rules, average: Average) -> int:
         """Do a pass over drawn sequences.
@@ -71,8 +76,16 @@ class StoredGradients(FactorStorage):
         steps = Steps(reached, np.zeros(len(draws) + 1), np.zeros(len(draws) + 1))
         is_seen = average.curvatures > 0.0
         order, n_seen = np.argsort(~is_seen, kind="stable"), int(is_seen.sum())
-        progress = Progress(sums, tops, order, n_seen, steps)
-        return int(sag_pass(draws, rules, self._grouped, average, progress, self._exchange))
+        progress = Progress(sums=sums, tops=tops, order=order, n_seen=n_seen, steps=steps)
+        n_forward = sag_pass(
+            draws,
+            rules,
+            grouped=self._grouped,
+            average=average,
+            progress=progress,
+            exchange=self._exchange,
+        )
+        return int(n_forward)
 
 
 @dataclass
@@ -96,8 +109,13 @@ class SagState(SolverState):
     @property
     def average(self) -> Average:
         """The state as an argument of kernels."""
-        stored = Factors(self.nodes, self.pairs)
-        return Average(self.theta, self.total, stored, self.curvatures, self.common)
+        return Average(
+            theta=self.theta,
+            total=self.total,
+            stored=Factors(self.nodes, self.pairs),
+            curvatures=self.curvatures,
+            common=self.common,
+        )
 
 
 @crf_solvers("spacy_sparsecrf.SAG.v1")
@@ -138,19 +156,26 @@ class SAG(BatchSolver):
 
     def idle(self, penalty: ElasticNet) -> dict[str, str]:
         """Return settings without effect; see `BatchSolver.idle`."""
-        found = super().idle(penalty)
+        unused = super().idle(penalty)
         if self.method == "saga2":
-            found["sampling"] = "method = 'saga2' does not use it"
-        return found
+            unused["sampling"] = "method = 'saga2' does not use it"
+        return unused
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SagState:
         """Evaluate the first point; nothing is stored yet. See `BatchSolver.start`."""
         value, gradient = base.evaluate_start(loss, penalty, theta)
         memory = loss.derived(StoredGradients)
         nodes, pairs = memory.empty(loss)
-        stored = np.zeros_like(theta), nodes, pairs
-        curvatures, common = np.zeros(memory.n_sequences), np.ones(1)
-        return SagState(theta.copy(), gradient, value, *stored, curvatures, common)
+        return SagState(
+            theta=theta.copy(),
+            gradient=gradient,
+            value=value,
+            total=np.zeros_like(theta),
+            nodes=nodes,
+            pairs=pairs,
+            curvatures=np.zeros(memory.n_sequences),
+            common=np.ones(1),
+        )
 
     def remap(
         self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
@@ -160,8 +185,8 @@ class SAG(BatchSolver):
         The stored residuals do not depend on the working set.
         """
         total = loss.derived(StoredGradients).gradient(loss, state.nodes, state.pairs)
-        carried = cast("SagState", super().remap(loss, penalty, state, source, gradient))
-        return replace(carried, total=total)
+        carried = super().remap(loss, penalty, state, source=source, gradient=gradient)
+        return replace(cast("SagState", carried), total=total)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> StepReport:
         """Do as many draws as there are sequences, then evaluate.
@@ -171,7 +196,7 @@ class SAG(BatchSolver):
         """
         n = loss.derived(StoredGradients).n_sequences
         was_complete = bool(state.curvatures.min() > 0.0)
-        before = state.theta.copy()
+        old_theta = state.theta.copy()
         n_forward = self._pass(loss, penalty, state)
         value, gradient = base.evaluate(loss, penalty, state.theta)
         rose = was_complete and value > state.value + _RISE * abs(state.value)
@@ -179,7 +204,7 @@ class SAG(BatchSolver):
             state.value, state.gradient = value, gradient
         else:
             rose = True
-            state.theta[:] = before
+            state.theta[:] = old_theta
             for stored in (state.total, state.nodes, state.pairs, state.curvatures):
                 stored[:] = 0.0
         state.caution = 2.0 * state.caution if rose else max(1.0, _RELAX * state.caution)
@@ -196,6 +221,13 @@ class SAG(BatchSolver):
         sampling, width = ("saga2", 4) if self.method == "saga2" else (self.sampling, 2)
         draws = np.random.default_rng([self.seed, state.n_passes]).random((n, width))
         state.n_passes += 1
-        draw = _MODES[sampling], self.method != "sag", REVISIT[sampling]
-        step = LEAST_NORM, state.caution, penalty.l1, penalty.l2 / n
-        return memory.run(draws, Rules(*draw, *step), state.average)
+        rules = Rules(
+            mode=_MODES[sampling],
+            saga=self.method != "sag",
+            revisit=REVISIT[sampling],
+            least_norm=LEAST_NORM,
+            caution=state.caution,
+            l1=penalty.l1,
+            decay=penalty.l2 / n,
+        )
+        return memory.run(draws, rules, state.average)

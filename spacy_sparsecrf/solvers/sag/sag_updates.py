@@ -146,9 +146,9 @@ def draw(
     elif uniform[0] < n_seen / n:
         s = order[min(int(uniform[1] * n_seen), n_seen - 1)]
     else:
-        place = min(n_seen + int(uniform[1] * (n - n_seen)), n - 1)
-        s = order[place]
-        order[place] = order[n_seen]
+        drawn = min(n_seen + int(uniform[1] * (n - n_seen)), n - 1)
+        s = order[drawn]
+        order[drawn] = order[n_seen]
         order[n_seen] = s
         return s, 1.0 / n
     others = (n_seen / n - share) / n_seen if by_order else (1.0 - share) / n
@@ -230,4 +230,4 @@ def repeat_steps(begin: int, end: int, past: int, now: int, pending: Pending) ->
         if (drawn > 0.0) == positive and drawn != 0.0:
             theta[k] = drawn
         else:
-            theta[k] = _cross(w, d, l1, past, now, steps)
+            theta[k] = _cross(w, d, l1, first=past, last=now, steps=steps)
