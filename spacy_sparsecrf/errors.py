@@ -653,7 +653,7 @@ class Warnings(metaclass=_Coded):
     """Messages of warnings; the areas are those of `Errors`."""
 
     SCW201 = (
-        "Component '{name}': {n_missing} of {n_tokens} training tokens have no aligned gold "
+        "Component '{name}': {n[missing]} of {n[tokens]} training tokens have no aligned gold "
         "annotation. If they should, check the tokenization and the spaces between words."
     )
     SCW202 = (
@@ -688,7 +688,7 @@ class Warnings(metaclass=_Coded):
         "those of each nlp.update."
     )
     SCW208 = (
-        "Component '{name}': {n_lost} of {n_gold} gold labels ({share:.1%}) are lost, because "
+        "Component '{name}': {n[lost]} of {n[gold]} gold labels ({share:.1%}) are lost, because "
         "predicted and gold tokens differ: first that of {word!r} in the Doc that begins {text!r}. "
         "Check [nlp.tokenizer] and the spaces between words, or set gold_preproc = true in "
         "[corpora.train]."
@@ -737,9 +737,9 @@ class Warnings(metaclass=_Coded):
         "prediction only. Add '{upstream}' to [training] annotating_components."
     )
     SCW220 = (
-        "Component '{name}' learns from gold tokens that differ from those of the tokenizer: {n} "
-        "of {n_tokens}, most often {words}. Choose the language ([nlp] lang) or another "
-        "[nlp.tokenizer]; `python -m spacy_sparsecrf debug` counts all."
+        "Component '{name}' learns from gold tokens that differ from those of the tokenizer: "
+        "{cuts.n_others} of {cuts.n_tokens}, most often {cuts.examples}. Choose the language ([nlp]"
+        " lang) or another [nlp.tokenizer]; `python -m spacy_sparsecrf debug` counts all."
     )
     SCW221 = (
         "Spans of {path} cross the ends of sentences. Columns have one span for each sentence, so "
@@ -750,12 +750,12 @@ class Warnings(metaclass=_Coded):
         "weights of features that both have are used. Copy its templates to use all weights."
     )
     SCW223 = (
-        "Component '{name}': {n} gold entities or spans cross the start of a sentence or a blank "
-        "line and cannot be predicted: first in the Doc that begins {text!r}. Choose another pipe "
-        'for sentences, or set [components.{name}] sequences = "docs".'
+        "Component '{name}': {n[cut]} gold entities or spans cross the start of a sentence or a "
+        "blank line and cannot be predicted: first in the Doc that begins {text!r}. Choose another "
+        'pipe for sentences, or set [components.{name}] sequences = "docs".'
     )
     SCW224 = (
-        "None of the {n} training Docs of component '{name}' has a weight "
+        "None of the {n[examples]} training Docs of component '{name}' has a weight "
         "([components.{name}.learning] doc_weight). Use DocBin(store_user_data=True), or remove it."
     )
     SCW225 = (
@@ -764,8 +764,8 @@ class Warnings(metaclass=_Coded):
     )
     SCW226 = "No template reads {names} of [components.NAME.features] phrases or clusters. Add one."
     SCW227 = (
-        "{n} of {of} training Docs of component '{name}' have no doc.spans[{key!r}], so that it "
-        "does not learn from them. Set doc.spans[{key!r}] = [] where there are no spans."
+        "{n[unset]} of {n[used]} training Docs of component '{name}' have no doc.spans[{key!r}], "
+        "so that it does not learn from them. Set doc.spans[{key!r}] = [] where there are no spans."
     )
     SCW228 = (
         "The target of component '{name}' does not name what it learns, so its score is not tag_acc"
@@ -785,8 +785,8 @@ class Warnings(metaclass=_Coded):
         'them, set @batchers = "spacy.batch_by_sequence.v1" and size = 32 there.'
     )
     SCW233 = (
-        "Component '{name}': {n} gold entities or spans begin or end with white space, such as "
-        "{text!r}, and are learnt without it. Remove it there, so that scores agree."
+        "Component '{name}': {n[trimmed]} gold entities or spans begin or end with white space, "
+        "such as {text!r}, and are learnt without it. Remove it there, so that scores agree."
     )
     SCW236 = (
         "Component '{name}' is saved without weights: all tokens get the same label. It was not "

@@ -104,16 +104,18 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
     if few:
         more = ", ..." if len(few) > N_FEW else ""
         msg.warn(f"{len(few)} labels of fewer than {FEW} tokens: {', '.join(few[:N_FEW])}{more}")
-    if checks.n_lost:
-        word, text = checks.lost
-        lost = f"{checks.n_lost} of {checks.n_gold} ({checks.n_lost / checks.n_gold:.2%})"
-        where = f"first that of {word!r} in the Doc that begins {text!r}"
+    n_lost, n_cut, n_reference = checks.n["lost"], checks.n["cut"], checks.n["gold"]
+    if n_lost:
+        lost = f"{n_lost} of {n_reference} ({n_lost / n_reference:.2%})"
+        where = "first that of {word!r} in the Doc that begins {text!r}".format(
+            **checks.cases["lost"]
+        )
         msg.warn(f"Gold labels lost, because predicted and gold tokens differ: {lost}, {where}")
-    if checks.n_cut:
-        where = f"first in the Doc that begins {checks.cut!r}"
+    if n_cut:
+        where = "first in the Doc that begins {text!r}".format(**checks.cases["cut"])
         what = "Gold spans that cross the start of a sentence or a blank line"
-        msg.warn(f"{what}: {checks.n_cut}, {where}")
-    if n_gold and not checks.n_lost and not checks.n_cut:
+        msg.warn(f"{what}: {n_cut}, {where}")
+    if n_gold and not n_lost and not n_cut:
         msg.good("No gold label is lost in training")
 
 

@@ -88,8 +88,9 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, checks: DataChecks) -> 
     with Task("Encoding corpus"):
         args = [(plan, *shards, 0 if i else n_first) for i, shards in enumerate(bounds)]
         loaded = pool.ask("load", args, keep=True)
-    final, checks.n_missing = loaded[0][0], sum(n_missing for _, n_missing in loaded)
-    if checks.n_missing == checks.n_tokens:
+    final = loaded[0][0]
+    checks.n["missing"] = sum(n_missing for _, n_missing in loaded)
+    if checks.n["missing"] == checks.n["tokens"]:
         return EncodedExamples(final)
     corpus = index.joined(merged, (), all(survey.start_label for survey in surveys))
     return EncodedExamples(final, corpus, Partition(pool, shard_ptr, bounds))

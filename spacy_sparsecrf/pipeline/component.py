@@ -193,9 +193,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             divided = shards or self.engine.divides
             with full_collections_suspended():
                 read = self.engine.compile(job) if divided else encode_corpus(examples, job)
-            checks.report(setup, read.labels, get_examples)
-            if checks.values and read.corpus is not None:
-                checks.warn_of_values(self.name, idle_attributes(nlp, self, checks.values))
+            idle = idle_attributes(nlp, self, checks.values)
+            checks.report(setup, read.labels, get_examples, idle)
             state = begin(job, driver, read, earlier, checkpoint)
             cfg = storage.learnt_cfg(setup, read.labels, checks)
             model = earlier.init or earlier.prior
@@ -263,9 +262,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
                 losses[self.name] = losses.get(self.name, 0.0) + self._continue(examples)
             else:
                 training = self.training_run()
-                words = (each.reference.to_array("ORTH").tobytes() for each in examples)
-                if state.checks.seen.isdisjoint(map(hash, words)):
-                    state.checks.warn_of_unseen(self.name, examples)
+                state.checks.warn_of_unseen(self.name, examples)
                 if not (state.stepped or training.end):
                     with full_collections_suspended():
                         self._step(state, training)

@@ -245,13 +245,11 @@ class ExampleReader:
         """Add examples; Docs of weight 0 are left out."""
         checks, learning = self._job.checks, self._job.setup.settings.learning
         for batch in minibatch(examples, BATCH_SIZE):  # type: ignore[no-untyped-call]
-            checks.n_examples += len(batch)
+            checks.n["examples"] += len(batch)
             weights = None
             if learning.doc_weight:
                 weights = self._weights(batch)
                 batch, weights = [*compress(batch, weights)], weights[weights > 0.0]
-            else:
-                checks.n_weighted += len(batch)
             gold = [*map(self._read_gold, batch)]
             docs = [example.predicted for example in batch]
             if any(map(len, docs)):
@@ -305,7 +303,7 @@ class ExampleReader:
             if not is_number or not math.isfinite(value) or value < 0:
                 values = {"name": name, "attribute": attribute, "value": value}
                 raise SparseCRFError(Errors.SC355.format(**values, text=doc.text[:60]))
-            self._job.checks.n_weighted += is_set or key in doc.user_data
+            self._job.checks.n["unweighted"] += not (is_set or key in doc.user_data)
             found.append(float(value))
         return np.array(found)
 
@@ -332,8 +330,8 @@ class ExampleReader:
             setup.features.take_word_labels(table.classes)  # type: ignore[attr-defined]
             self.encode(table, *place)
         labels, numbers, sets = self._job.label_ids.final(setup.target)
-        checks.n_missing = self.builder.relabel(numbers)
-        if checks.n_missing == checks.n_tokens:
+        checks.n["missing"] = self.builder.relabel(numbers)
+        if checks.n["missing"] == checks.n["tokens"]:
             return EncodedExamples(labels)
         corpus = self.builder.build(setup.settings.learning.min_freq)
         return EncodedExamples(labels, replace(corpus, sets=sets))

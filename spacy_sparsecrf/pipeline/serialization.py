@@ -282,9 +282,9 @@ def learnt_cfg(setup: Setup, labels: Sequence[str], checks: DataChecks) -> dict[
     learnt = features.learnt if isinstance(features, PlanFeaturizer) else {}
     return {
         "labels": list(labels),
-        "sentences": checks.has_sentences,
+        "sentences": checks.n["divided"] > 0,
         "features": {key: value for key, value in learnt.items() if key != CLUSTERS},
-        "shares": checks.shares if checks.values else {},
+        "shares": checks.shares,
         TEMPLATES: digest_of(features),
         SCHEME: _scheme_of(setup.target),
     }

@@ -1,7 +1,7 @@
 """Settings of spaCy's loop, in the block [training], and checks of them by components."""
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -51,11 +51,9 @@ class Loop:
             return cls()
         config = nlp.config.interpolate()
         training, corpus = config["training"], block_of(nlp, "train_corpus")
-        logs, named = training.get("logger"), training["annotating_components"]
-        upstream = {}
-        if named:
-            before = takewhile(lambda own: own[1] is not pipe, nlp.components)
-            upstream = {name: proc for name, proc in before if name in named}
+        logs, annotating = training.get("logger"), training["annotating_components"]
+        earlier = takewhile(lambda component: component[1] is not pipe, nlp.components)
+        upstream = {name: proc for name, proc in earlier if name in annotating}
         for name, proc in upstream.items():
             if name in nlp.pipe_names and getattr(proc, "is_trainable", False):
                 warn(Warnings.SCW203.format(name=getattr(pipe, "name", ""), upstream=name))
@@ -90,42 +88,34 @@ def learners(nlp: Language, sourced: Collection[str] = ()) -> dict[str, Any]:
 
 
 def check_loop(setup: Setup, nlp: Language) -> None:
-    """Check the settings of spaCy's loop for a component.
+    """Check the settings of spaCy's loop for a component, and warn about probable mistakes.
 
-    Warns if `spacy train` evaluates only after many iterations, as it does by default, unless other
-    components, whose steps are short, are trained too; and if those get one example of an epoch.
-    RAISES: SparseCRFError if the corpus is streamed, or if the score cannot be the component's.
+    RAISES: SparseCRFError if the corpus is streamed.
     """
-    training = nlp.config.interpolate()["training"]
-    if training["max_epochs"] == _ENDLESS:
+    if nlp.config.interpolate()["training"]["max_epochs"] == _ENDLESS:
         raise SparseCRFError(Errors.SC204.format(name=setup.name))
-    _check_weights(setup.name, setup.target, nlp)
-    _warn_of_copied(setup, nlp)
-    n_steps, trained = training["eval_frequency"], learners(nlp)
-    others = [n for n in trained if not nlp.get_pipe_meta(n).factory.startswith("sparse_crf")]
-    if others and training["batcher"].get("@batchers") == ONE_STEP:
-        warn(Warnings.SCW231.format(batcher=ONE_STEP, others=", ".join(others)))
-    if n_steps > MOST_STEPS and list(trained) == [setup.name]:
-        warn(Warnings.SCW209.format(name=setup.name, n=n_steps))
+    for check in LOOP_CHECKS:
+        for message in check(setup, nlp):
+            warn(message)
 
 
-def _check_weights(name: str, target: Target, nlp: Language) -> None:
+def _check_score(setup: Setup, nlp: Language) -> Iterator[str]:
     """Warn if the accuracy of tags is weighted, but the target learns, or names, something else.
 
     It stays 0. The default score weights of a factory are fixed and cannot depend on its target.
     """
-    attr = target.scoring().get(TOKEN_ATTR, "")
+    name, attr = setup.name, setup.target.scoring().get(TOKEN_ATTR, "")
     if attr == DEFAULT_ATTR or name not in nlp.component_names:
         return
     config = nlp.config.interpolate()
     scorer = config["components"][name].get("scorer") or {}
-    if scorer.get("@scorers") not in _KNOWN_SCORERS:
+    weights, score = config["training"]["score_weights"], f"{attr.removeprefix(PREFIX)}_acc"
+    is_lost = weights.get(DEFAULT_SCORE) and not weights.get(score)
+    if not is_lost or scorer.get("@scorers") not in _KNOWN_SCORERS:
         return
-    weights, own = config["training"]["score_weights"], f"{attr.removeprefix(PREFIX)}_acc"
-    is_lost = weights.get(DEFAULT_SCORE) and not weights.get(own)
-    if is_lost and not any(_scores_tags(nlp, other) for other in nlp.component_names):
-        values = {"name": name, "attr": attr, "unfit": DEFAULT_SCORE, "own": own}
-        warn((Warnings.SCW230 if attr else Warnings.SCW228).format(**values))
+    if not any(_scores_tags(nlp, other) for other in nlp.component_names):
+        message = Warnings.SCW230 if attr else Warnings.SCW228
+        yield message.format(name=name, attr=attr, unfit=DEFAULT_SCORE, own=score)
 
 
 def _scores_tags(nlp: Language, name: str) -> bool:
@@ -136,18 +126,35 @@ def _scores_tags(nlp: Language, name: str) -> bool:
     return DEFAULT_SCORE in (nlp.get_pipe_meta(name).default_score_weights or {})
 
 
-def _warn_of_copied(setup: Setup, nlp: Language) -> None:
+def _check_copied(setup: Setup, nlp: Language) -> Iterator[str]:
     """Warn if development Docs get gold annotation that the component predicts, and would keep."""
     block = block_of(nlp, "dev_corpus")
     if setup.settings.overwrite or block.get("@readers") != READER:
         return
-    copied, scored = Annotations.parse(block.get("annotations", ())), setup.target.scoring()
-    attr, key = scored.get(TOKEN_ATTR, ""), scored.get("spans_key")
+    copied, scoring = Annotations.parse(block.get("annotations", ())), setup.target.scoring()
+    attr, key = scoring.get(TOKEN_ATTR, ""), scoring.get("spans_key")
     of_spans = key is not None and (copied.groups is None or key in copied.groups)
     of_ents = copied.ents and isinstance(setup.target, Entities)
     extensions = {f"{PREFIX}{name}" for name in copied.extensions}
     if of_ents or of_spans or attr.upper() in copied.attributes or attr in extensions:
-        warn(Warnings.SCW225.format(name=setup.name))
+        yield Warnings.SCW225.format(name=setup.name)
+
+
+def _check_steps(setup: Setup, nlp: Language) -> Iterator[str]:
+    """Warn if `spacy train` evaluates only after many iterations, as it does by default.
+
+    Steps of other components are short, if these are trained too; warn if they get one example.
+    """
+    training, trained = nlp.config.interpolate()["training"], learners(nlp)
+    others = [n for n in trained if not nlp.get_pipe_meta(n).factory.startswith("sparse_crf")]
+    if others and training["batcher"].get("@batchers") == ONE_STEP:
+        yield Warnings.SCW231.format(batcher=ONE_STEP, others=", ".join(others))
+    if training["eval_frequency"] > MOST_STEPS and list(trained) == [setup.name]:
+        yield Warnings.SCW209.format(name=setup.name, n=training["eval_frequency"])
+
+
+LOOP_CHECKS = _check_score, _check_copied, _check_steps
+"""Checks of the settings of spaCy's loop, in the order of their warnings."""
 
 
 def idle_attributes(nlp: Language | None, pipe: object, read: Collection[str]) -> dict[str, str]:
@@ -158,11 +165,12 @@ def idle_attributes(nlp: Language | None, pipe: object, read: Collection[str]) -
     """
     if nlp is None or not read:
         return {}
-    config, found = nlp.config.interpolate(), dict[str, str]()
+    config = nlp.config.interpolate()
     annotating = {*config["training"]["annotating_components"], *config["nlp"]["disabled"]}
-    for name, proc in takewhile(lambda own: own[1] is not pipe, nlp.components):
+    idle: dict[str, str] = {}
+    for name, proc in takewhile(lambda component: component[1] is not pipe, nlp.components):
         is_trained = getattr(proc, "is_trainable", False) and name in nlp.pipe_names
         if name not in annotating and not is_trained:
-            assigned = {own.split(".", 1)[-1] for own in nlp.get_pipe_meta(name).assigns}
-            found |= {attribute: name for attribute in read if attribute in assigned}
-    return found
+            assigned = {path.split(".", 1)[-1] for path in nlp.get_pipe_meta(name).assigns}
+            idle |= {attribute: name for attribute in read if attribute in assigned}
+    return idle

@@ -3,13 +3,16 @@
 import re
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 
 from spacy.tokens import Doc
 
 # Scripts that are written without spaces between words: Thai to Myanmar, Khmer, Chinese, Japanese.
-_UNSPACED = re.compile(
+_UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]"
 )
+# The last character of a word, and the next word, if no space is between them.
+_TOUCHING = re.compile(rf"{_UNSPACED}{{2}}|\s|.\s+\Z", re.DOTALL)
 _N_SHOWN = 3
 MOST_CUT = 0.01
 
@@ -17,14 +20,19 @@ MOST_CUT = 0.01
 class TokenCuts:
     """Counts gold tokens, except blanks, and gold tokens that a tokenizer splits differently.
 
-    tokenizer: creates the Doc of a text; n_tokens: number of gold tokens so far; n_others: number
-    of gold tokens that are split differently; others: their frequencies.
+    tokenizer: creates the Doc of a text; n_tokens: number of gold tokens so far; others:
+    frequencies of gold tokens that are split differently.
     """
 
     def __init__(self, tokenizer: Callable[[str], Doc]) -> None:
         self.tokenizer = tokenizer
-        self.n_tokens = self.n_others = 0
+        self.n_tokens = 0
         self.others: Counter[str] = Counter()
+
+    @property
+    def n_others(self) -> int:
+        """The number of gold tokens that are split differently."""
+        return self.others.total()
 
     @property
     def share(self) -> float:
@@ -38,29 +46,16 @@ class TokenCuts:
 
     def add(self, gold: Doc) -> Doc:
         """Tokenize the text of a gold Doc again, and count its tokens. RETURNS: the Doc."""
-        text, starts, found = gold.text, list[int](), set[tuple[int, int]]()
-        if gold.has_unknown_spaces:
-            text, starts = _joined([token.text for token in gold])
-        for token in self.tokenizer(text):
-            found.add((token.idx, len(token)))
-        for token in gold:
-            if token.is_space:
-                continue
-            self.n_tokens += 1
-            start = starts[token.i] if starts else token.idx
-            if (start, len(token)) not in found:
-                self.others[token.text] += 1
-                self.n_others += 1
+        doc = _with_spaces(gold) if gold.has_unknown_spaces else gold
+        predicted = {(token.idx, len(token)) for token in self.tokenizer(doc.text)}
+        words = [token for token in doc if not token.is_space]
+        self.n_tokens += len(words)
+        self.others.update(x.text for x in words if (x.idx, len(x)) not in predicted)
         return gold
 
 
-def _joined(words: list[str]) -> tuple[str, list[int]]:
-    """Join words, with spaces unless their script has none. RETURNS: text, and start of each."""
-    text, starts = "", []
-    for word in words:
-        has_space = word.isspace() or text[-1:].isspace()
-        if text and not (has_space or (_UNSPACED.match(text[-1]) and _UNSPACED.match(word))):
-            text += " "
-        starts.append(len(text))
-        text += word
-    return text, starts
+def _with_spaces(doc: Doc) -> Doc:
+    """Return a Doc with spaces between its words, unless their script has none."""
+    words = [token.text for token in doc]
+    spaces = [not _TOUCHING.match(a[-1:] + b) for a, b in pairwise(words)]
+    return Doc(doc.vocab, words=words, spaces=[*spaces, False][: len(words)])

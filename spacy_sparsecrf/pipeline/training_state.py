@@ -61,7 +61,7 @@ def begin(
     names = record and (read.partition or record)
     if read.corpus is None:
         if not (checks.made_up or earlier.labels):
-            values = {"n_tokens": checks.n_tokens, "remedy": checks.remedy}
+            values = {"n_tokens": checks.n["tokens"], "remedy": checks.remedy}
             raise SparseCRFError(Errors.SC203.format(name=name, **values))
         return TrainingState(None, names, checks)
     with Task("Preparing training"), _doc_named(checks, read.labels):
@@ -69,7 +69,7 @@ def begin(
         runs = train if driver is None else driver.runs(train, job.record)
         restart = partial(runs, init=earlier.init, prior=earlier.prior)
         run = restart()
-    counts = name, run.n_sequences, checks.n_tokens, len(read.labels), run.size
+    counts = name, run.n_sequences, checks.n["tokens"], len(read.labels), run.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     path = None if checkpoint is None else Path(checkpoint)
     state = TrainingState(run, names, checks, restart, path)
