@@ -76,9 +76,9 @@ def _open(model: str, overrides: dict[str, object]) -> Language:
     nlp = load_model_from_config(load_config(model, overrides=overrides), auto_fill=True)
     settings = nlp.config.interpolate()["initialize"]
     keys = {"vocab_data": "data", "lookups": "lookups", "vectors": "vectors"}
-    given = registry.resolve({own: settings[key] for key, own in keys.items()})
-    if any(given.values()):
-        init_vocab(nlp, **given)
+    vocab_data = registry.resolve({argument: settings[key] for key, argument in keys.items()})
+    if any(vocab_data.values()):
+        init_vocab(nlp, **vocab_data)
     return nlp
 
 
@@ -139,7 +139,7 @@ def _print_time(pipe: SparseCRFPipe, steps: int) -> None:
         start = time.perf_counter()
         report = training.step()
         seconds = time.perf_counter() - start
-        first = ", with the warm start, and compilation where it is needed" if number == 1 else ""
-        msg.text(f"Iteration {number}{first}: {seconds:.1f} s, {report.n_active} active weights")
+        note = ", with the warm start, and compilation where it is needed" if number == 1 else ""
+        msg.text(f"Iteration {number}{note}: {seconds:.1f} s, {report.n_active} active weights")
     if steps > 1:
         msg.good(f"{N_STEPS} iterations take about {N_STEPS * seconds:.0f} s, without scoring")

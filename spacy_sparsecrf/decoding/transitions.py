@@ -87,7 +87,9 @@ def checked_mask(mask: Mask, shape: tuple[int, int], what: str, method: str) -> 
 
 def checked_valid(valid: Mask, n_labels: int) -> Mask:
     """Check the shape and type of valid transitions. RAISES: SparseCRFError."""
-    return checked_mask(valid, (n_labels + 1, n_labels + 1), "valid transitions", "legal")
+    return checked_mask(
+        valid, (n_labels + 1, n_labels + 1), "valid transitions", "valid_transitions"
+    )
 
 
 def check_paths(valid: Mask) -> None:

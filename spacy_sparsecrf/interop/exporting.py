@@ -82,7 +82,7 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
 def _check(pipe: SparseCRFPipe, program: str) -> None:
     """Refuse what a program lacks. RAISES: SparseCRFError."""
     model, own, plan = pipe.model, pipe.settings.decoding, getattr(pipe.features, "plan", None)
-    valid = pipe.setup.valid_transitions(model.labels)
+    valid = pipe.setup.transitions_of(model.labels)
     is_plain = program == WAPITI and valid is None and not own.outside_weight
     has_pairs = plan and plan.first_templates.constant_pairs is None
     refused = {
@@ -126,13 +126,13 @@ def _weights(pipe: SparseCRFPipe, program: str) -> dict[tuple[str, int, int], fl
             blocks[text] = block
             for before, label, value in block:
                 weights[(start, -1, label) if before == n else (text, before, label)] = value
-    invalid, valid = INVALID * decoding.temperature, pipe.setup.valid_transitions(model.labels)
+    invalid, valid = INVALID * decoding.temperature, pipe.setup.transitions_of(model.labels)
     for a, y in () if valid is None else np.argwhere(~valid).tolist():
         mark, label = (START, y) if a == n else (END, a)
         place = (unigram + mark, -1, label) if n in (a, y) else (bigram[:1], a, y)
         weights[place] = weights.get(place, 0.0) + invalid
     if isinstance(pipe.target, SpanTarget):
-        begins = pipe.target.legal(model.labels)[n, :n]
+        begins = pipe.target.valid_transitions(model.labels)[n, :n]
         weights |= {(unigram + LINE, -1, y): invalid for y in np.flatnonzero(~begins).tolist()}
     favourite, bias = decoding.preference(model.labels) or (0, 0.0)
     return weights | ({(unigram + ALL, -1, favourite): bias} if bias else {})

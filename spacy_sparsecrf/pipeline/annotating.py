@@ -66,5 +66,7 @@ class Expected:
                 continue
             if (1.0 - share) ** n_tokens < _CHANCE:
                 del self.shares[attribute]
-                values = {"attribute": attribute, "n_tokens": n_tokens, "share": share}
-                warn(Warnings.SCW206.format(name=self._name, **values))
+                message = Warnings.SCW206.format(
+                    name=self._name, attribute=attribute, n_tokens=n_tokens, share=share
+                )
+                warn(message)

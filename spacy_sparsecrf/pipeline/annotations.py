@@ -57,10 +57,14 @@ class Annotations:
             elif extension := _EXTENSION.fullmatch(name):
                 extensions.append(extension["name"])
             elif name not in ("ents", "spans"):
-                known = ", ".join((*OF_TOKENS, SENTS))
-                raise SparseCRFError(Errors.SC220.format(name=name, known=known))
-        of_spans = None if "spans" in listed else tuple(groups)
-        return cls(tuple(attributes), "ents" in listed, of_spans, tuple(extensions))
+                message = Errors.SC220.format(name=name, known=", ".join((*OF_TOKENS, SENTS)))
+                raise SparseCRFError(message)
+        return cls(
+            attributes=tuple(attributes),
+            ents="ents" in listed,
+            groups=None if "spans" in listed else tuple(groups),
+            extensions=tuple(extensions),
+        )
 
     def copy_to_predicted(self, example: Example) -> None:
         """Write annotations of the gold Doc to the predicted one.
@@ -132,7 +136,7 @@ def _copy_extension(example: Example, name: str, same: bool) -> None:
     values = extension_values(example.reference, name, extension)
     for token in example.predicted:
         at = [token.i] if same else example.alignment.x2y[token.i].tolist()
-        found = [values[i] for i in at]
-        if found and found[0] is not default and all(each == found[0] for each in found[1:]):
+        aligned = [values[i] for i in at]
+        if aligned and aligned[0] is not default and all(x == aligned[0] for x in aligned[1:]):
             # A pipe may change a list in place, which must not change the gold value.
-            token._.set(name, deepcopy(found[0]))
+            token._.set(name, deepcopy(aligned[0]))

@@ -34,15 +34,15 @@ def shard_files(name: str, patterns: Sequence[str], block: dict[str, Any]) -> li
     reader's block.
     RAISES: SparseCRFError if no file matches a pattern.
     """
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for pattern in patterns or [str(block["path"])]:
-        files: list[Path] = []
+        matches: list[Path] = []
         for path in sorted(glob(pattern, recursive=True)):
-            files += [Path(path)] if Path(path).is_file() else walk_corpus(path, FILE_TYPE)
-        if not files:
+            matches += [Path(path)] if Path(path).is_file() else walk_corpus(path, FILE_TYPE)
+        if not matches:
             raise SparseCRFError(Errors.SC900.format(name=name, pattern=pattern))
-        found.update(dict.fromkeys(files))
-    return list(found)
+        files.update(dict.fromkeys(matches))
+    return list(files)
 
 
 def read_files(nlp: Language, block: dict[str, Any], files: Sequence[Path]) -> Iterator[Example]:
@@ -54,7 +54,7 @@ def read_files(nlp: Language, block: dict[str, Any], files: Sequence[Path]) -> I
     try:
         for file in files:
             random.seed(0)
-            own = {**block, "path": str(file)}
-            yield from registry.resolve({"corpus": own})["corpus"](nlp)
+            of_file = {**block, "path": str(file)}
+            yield from registry.resolve({"corpus": of_file})["corpus"](nlp)
     finally:
         random.setstate(state)

@@ -263,7 +263,7 @@ class DataChecks:
         for label in labels:
             target.check_label(label)
         if labels:
-            setup.valid_transitions(labels)
+            setup.transitions_of(labels)
         is_labelled, names = self.n["missing"] < self.n["tokens"], target.names_of(labels)
         if not (is_labelled and names):
             self.remedy = _remedy(target, get_examples())

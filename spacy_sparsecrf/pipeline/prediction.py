@@ -162,7 +162,7 @@ class Reader(NotCopied):
         apart = part.division.apart if isinstance(part, Readings) else ()
         if not len(apart) or not isinstance(self.setup.target, SpanTarget):
             return permitted
-        begins = self.setup.target.legal(self.labels)[-1, :-1]  # a sequence
+        begins = self.setup.target.valid_transitions(self.labels)[-1, :-1]  # a sequence
         shape = part.n_tokens, len(self.labels)
         mask = np.ones(shape, np.bool_) if permitted is None else permitted.copy()
         rows = mask[apart] & begins
@@ -204,7 +204,7 @@ def make_decoder(setup: Setup, model: "CRFModel") -> "Decoder":
     from ..decoding.decoder import Decoder
 
     watch_compilation()
-    own, valid = setup.settings.decoding, setup.valid_transitions(model.labels)
+    own, valid = setup.settings.decoding, setup.transitions_of(model.labels)
     options = model, valid, own.temperature, own.preference(model.labels)
     if model.first is None:
         decoder = Decoder(*options)

@@ -236,7 +236,7 @@ class ExampleReader:
         self._waiting: list[tuple[Ints, Floats | None, list[Singles]]] = []
         own, reads_doc = job.setup.settings, bool(getattr(job.setup.features, "stacked", ()))
         # Weights are of a Doc and its labels, a second stage reads other tokens of a Doc, and the
-        # labels of two Docs may not be legal in one sequence.
+        # labels of two Docs may not be valid in one sequence.
         rest = own.learning
         alone = reads_doc or rest.doc_weight or rest.label_weights or rest.constrained
         self._joins = job.joins and own.sequences == "docs" and not alone

@@ -35,13 +35,14 @@ def _score(attr: str, examples: Iterable[Example], **kwargs: Any) -> dict[str, A
         return {}
     if scored == "morph":
         # Whole strings of features, and features one by one, as spaCy's morphologizer does.
-        whole = Scorer.score_token_attr(examples := [*examples], "morph", getter=_morphology_key)
+        examples = [*examples]
+        of_strings = Scorer.score_token_attr(examples, "morph", getter=_morphology_key)
         by_feature = Scorer.score_token_attr_per_feat(examples, "morph", getter=_morphology_key)
-        return {**whole, **by_feature}
+        return {**of_strings, **by_feature}
     if not scored.startswith(PREFIX):
         return Scorer.score_token_attr(examples, scored, **kwargs)
-    name, missing = scored.removeprefix(PREFIX), _NO_VALUE
-    return Scorer.score_token_attr(examples, name, getter=_extension, missing_values=missing)
+    name = scored.removeprefix(PREFIX)
+    return Scorer.score_token_attr(examples, name, getter=_extension, missing_values=_NO_VALUE)
 
 
 def _extension(token: Token, name: str) -> str | None:

@@ -112,7 +112,7 @@ def load_parts(
             raise SparseCRFError(Errors.SC225.format(name=name))
         _check_scheme(name, setup.target, cfg, "cfg")
     if cfg["labels"]:
-        setup.valid_transitions(cfg["labels"])
+        setup.transitions_of(cfg["labels"])
     learnt = cfg["features"] | ({CLUSTERS: unpack(clusters)} if clusters else {})
     if isinstance(features, PlanFeaturizer) and learnt:
         features.restore(learnt)

@@ -330,8 +330,8 @@ class Setup(NamedTuple):
         names, where = self.settings.decoding.once, f"[components.{self.name}.decoding] once"
         return Once(labels, names, isinstance(self.target, SpanTarget), where)
 
-    def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
-        """Combine the target's scheme with the settings; see `valid_transitions`.
+    def transitions_of(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
+        """Combine the target's valid transitions with the settings; see `decoding.transitions`.
 
         RAISES: SparseCRFError for unknown names, also in `thresholds` and `once`, if no sequence
             of some length is valid, and for more labels than fit in memory.
@@ -339,17 +339,19 @@ class Setup(NamedTuple):
         from ..loss.size import check_labels_fit  # imports numba
 
         check_labels_fit(len(labels), self.name)
-        own, legal = self.settings.decoding, self.target.legal(labels)
-        if own.thresholds:
+        decoding, valid = self.settings.decoding, self.target.valid_transitions(labels)
+        if decoding.thresholds:
             names = self.target.names_of(labels)
-            if unknown := ", ".join(repr(name) for name in own.thresholds if name not in names):
+            if unknown := ", ".join(
+                repr(name) for name in decoding.thresholds if name not in names
+            ):
                 values = {"unknown": unknown, "known": ", ".join(names)}
                 raise SparseCRFError(Errors.SC417.format(name=self.name, **values))
-        if own.once:
+        if decoding.once:
             self.once(labels)
-        if legal is None and not own.forbidden and not own.allowed:
+        if valid is None and not decoding.forbidden and not decoding.allowed:
             return None
-        return valid_transitions(labels, own.forbidden, own.allowed, legal)
+        return valid_transitions(labels, decoding.forbidden, decoding.allowed, valid)
 
 
 def as_section(by_label: Mapping[str, float]) -> Any:

@@ -94,7 +94,7 @@ def stacked(
         weights = np.where(of_sequence == k, 0.0, corpus.weights)
         model = _trained(train(replace(corpus, weights=weights)), stack.steps)
         if k < stack.folds:
-            decoder = Decoder(model, setup.valid_transitions(model.labels))
+            decoder = Decoder(model, setup.transitions_of(model.labels))
             found = [decoder.viterbi(part) for part in record.readings(values)]
             ids[fold == k] = np.concatenate(found)[fold == k]
     of_parts = iter(np.split(ids, ends[:-1]))

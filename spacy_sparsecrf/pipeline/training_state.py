@@ -89,7 +89,7 @@ def _training(setup: Setup, read: EncodedExamples) -> partial[Any]:
 
     name, labels, settings = setup.name, read.labels, setup.settings
     learning = settings.learning
-    valid = setup.valid_transitions(labels) if learning.constrained else None
+    valid = setup.transitions_of(labels) if learning.constrained else None
     if learning.constrained and valid is None:
         warn(Warnings.SCW350.format(name=name))
     warm_start = learning.warm_start.model_dump(exclude_none=True)

@@ -148,7 +148,7 @@ class Target(Protocol):
         """
         ...
 
-    def legal(self, labels: Labels) -> Mask | None:
+    def valid_transitions(self, labels: Labels) -> Mask | None:
         """Return the valid transitions between labels.
 
         Parameters
@@ -252,5 +252,4 @@ def ends_of(arrays: Sequence[Sized]) -> Longs:
 
 def joined(arrays: Sequence[Array]) -> Array:
     """Concatenate arrays, of which there is mostly one."""
-    first, *others = arrays
-    return np.concatenate(arrays) if others else first
+    return np.concatenate(arrays) if len(arrays) > 1 else arrays[0]

@@ -48,26 +48,30 @@ class Entities(SpanTarget):
             else:
                 tags = [tag or "-" for tag in example.get_aligned_ner()]
                 is_out = [tag == "O" for tag in tags]
-                found = tags_to_entities(tags)
-                spans = [(start, last + 1, name) for name, start, last in found if name]
+                spans = [
+                    (start, inner_end + 1, name)
+                    for name, start, inner_end in tags_to_entities(tags)
+                    if name
+                ]
         except ValueError as error:
             text = example.reference.text[:60]
             raise SparseCRFError(Errors.SC503.format(text=text, reason=error)) from error
         labels: list[str | None] = [OUTSIDE if out else None for out in is_out]
         words = words_of(example.predicted) if spans else np.empty(0, np.int64)
-        for given in spans:
-            labels[given[0] : given[1]] = [OUTSIDE] * (given[1] - given[0])
-            if self.has_type(given[2]):
-                start, end, name = trimmed(given, words)
+        for span in spans:
+            start, end, name = span
+            labels[start:end] = [OUTSIDE] * (end - start)
+            if self.has_type(name):
+                start, end, _ = trimmed(span, words)
                 labels[start:end] = self.scheme.labels_for(end - start, name)
         return labels
 
     def unknown(self, example: Example) -> Mask | None:
         """Return the tokens without annotation of a partly annotated Doc; see `SpanTarget`."""
-        own = example.reference.to_array("ENT_IOB")
-        if not own.any() or own.all():
+        iob = example.reference.to_array("ENT_IOB")
+        if not iob.any() or iob.all():
             return None
-        aligned = own if base.have_same_tokens(example) else example.get_aligned("ENT_IOB")
+        aligned = iob if base.have_same_tokens(example) else example.get_aligned("ENT_IOB")
         return np.array([value == UNKNOWN for value in aligned], np.bool_)
 
     def present(self, doc: Doc) -> Present | None:
@@ -78,8 +82,11 @@ class Entities(SpanTarget):
         if not (iob == BEGIN).any():
             return None
         blocked = (iob == BEGIN) & (doc.to_array("ENT_TYPE") == 0)
-        own = [entity for entity in doc.ents if self.has_type(entity.label_)]
-        entities = [(entity.start, entity.end, entity.label_) for entity in own]
+        entities = [
+            (entity.start, entity.end, entity.label_)
+            for entity in doc.ents
+            if self.has_type(entity.label_)
+        ]
         return Present(entities, np.flatnonzero(blocked).tolist())
 
     def write(
@@ -93,9 +100,10 @@ class Entities(SpanTarget):
         if not len(docs):
             return
         names, of = types_of(tuple(labels))
-        ends, given = base.ends_of(docs), np.ascontiguousarray(base.joined(label_ids), np.int32)
+        ends = base.ends_of(docs)
+        ids = np.ascontiguousarray(base.joined(label_ids), np.int32)
         values = np.zeros((ends[-1], len(_COLUMNS)), np.uint64)
-        spans, n = np.empty((4, len(given)), np.int64), 0
+        spans, n = np.empty((4, len(ids)), np.int64), 0
         marked = (self.types or not overwrite) and [x for x in docs if x.has_annotation(ENT_IOB)]
         if marked:
             arrays = [doc.to_array(_COLUMNS).reshape(-1, len(_COLUMNS)) for doc in docs]
@@ -104,28 +112,31 @@ class Entities(SpanTarget):
             if overwrite:  # only blocked tokens and entities of the learnt types
                 is_kept &= ~np.isin(values[:, 1], [0, *base.string_ids((*sorted(self.types),))])
             values[~is_kept] = OUT, 0, 0, 0
-        if len(given) or len(values):
-            arguments = given, ends, of, base.string_ids(names), bool(marked), values, spans
-            n = check_found(span_kernels()[1](*arguments), len(labels))
-        used, vocab, last = {*spans[2, :n].tolist()}, None, 0
+        if len(ids) or len(values):
+            find_entities = span_kernels()[1]
+            type_ids = base.string_ids(names)
+            n = find_entities(ids, ends, of, type_ids, bool(marked), values, spans)
+            check_found(n, len(labels))
+        used, vocab, end = {*spans[2, :n].tolist()}, None, 0
         for doc in docs:
             if doc.vocab is not vocab:
                 # It may have lost strings since the last call, at the end of a memory zone.
                 vocab = doc.vocab
                 for i in used:
                     vocab.strings.add(names[i])
-            first, last = last, last + len(doc)
-            doc.from_array(_COLUMNS, values[first:last])  # type: ignore[arg-type]
+            begin, end = end, end + len(doc)
+            doc.from_array(_COLUMNS, values[begin:end])  # type: ignore[arg-type]
         if scores is not None:
-            found = zip(spans[0, :n].tolist(), scores.tolist(), spans[3, :n].tolist(), strict=True)
-            self._write_scores(docs, {start: score for start, score, is_new in found if is_new})
+            is_new = spans[3, :n] > 0
+            starts = spans[0, :n][is_new].tolist()
+            self._write_scores(docs, dict(zip(starts, scores[is_new].tolist(), strict=True)))
 
-    def _write_scores(self, docs: Docs, known: Mapping[int, float]) -> None:
+    def _write_scores(self, docs: Docs, scores: Mapping[int, float]) -> None:
         """Write the scores of entities by first token, and 1 for kept ones of the learnt types."""
         base.add_extension(Span, SCORE)
-        first = 0
+        begin = 0
         for doc in docs:
             for entity in doc.ents:
                 if self.has_type(entity.label_):
-                    entity._.set(SCORE, known.get(first + entity.start, 1.0))
-            first += len(doc)
+                    entity._.set(SCORE, scores.get(begin + entity.start, 1.0))
+            begin += len(doc)

@@ -45,8 +45,8 @@ class Rates:
     @property
     def f(self) -> float:
         """The harmonic mean; 0 if precision and recall are 0."""
-        both = self.precision + self.recall
-        return 2.0 * self.precision * self.recall / both if both else 0.0
+        total = self.precision + self.recall
+        return 2.0 * self.precision * self.recall / total if total else 0.0
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Group(NamedTuple):
         if not self.gold or not self.predicted:
             return next(iter(self.gold), None), next(iter(self.predicted), None)
         pairs = product(self.gold, self.predicted)
-        return max(pairs, key=lambda both: min(x[1] for x in both) - max(x[0] for x in both))
+        return max(pairs, key=lambda pair: min(x[1] for x in pair) - max(x[0] for x in pair))
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -133,16 +133,17 @@ class Matches:
         best = [np.zeros((len(spans), len(KINDS))) for spans in sides]
         for g, p in _overlapping(gold, predicted):
             same_tokens, same_label = gold[g][:2] == predicted[p][:2], gold[g][2] == predicted[p][2]
-            match = same_tokens and same_label, same_tokens, 1.0 if same_tokens else 0.5, same_label
-            np.maximum(best[0][g], match, out=best[0][g])
-            np.maximum(best[1][p], match, out=best[1][p])
+            strict, partial = same_tokens and same_label, 1.0 if same_tokens else 0.5
+            of_pair = strict, same_tokens, partial, same_label
+            np.maximum(best[0][g], of_pair, out=best[0][g])
+            np.maximum(best[1][p], of_pair, out=best[1][p])
         for side, (spans, of_spans) in enumerate(zip(sides, best, strict=True)):
-            for (*_, label), own in zip(spans, of_spans, strict=True):
+            for (*_, label), match in zip(spans, of_spans, strict=True):
                 self._sums[label][side, 0] += 1
-                self._sums[label][side, 1:] += own
-        found = _grouped(gold, predicted)
-        self.pairs.update(group.labels for group in found)
-        return found
+                self._sums[label][side, 1:] += match
+        groups = _grouped(gold, predicted)
+        self.pairs.update(group.labels for group in groups)
+        return groups
 
     def scores(self) -> list[Score]:
         """Return the scores of all spans, then of each label by the number of gold spans."""
@@ -163,11 +164,11 @@ def _score(label: str, sums: NDArray[np.float64]) -> Score:
 
 def _overlapping(gold: Sequence[Span], predicted: Sequence[Span]) -> Iterator[tuple[int, int]]:
     """Yield the positions of overlapping gold and predicted spans, in ascending order."""
-    first = 0
+    n_passed = 0
     for g, (start, end, _) in enumerate(gold):
-        while first < len(predicted) and predicted[first][1] <= start:
-            first += 1
-        p = first
+        while n_passed < len(predicted) and predicted[n_passed][1] <= start:
+            n_passed += 1
+        p = n_passed
         while p < len(predicted) and predicted[p][0] < end:
             yield g, p
             p += 1
@@ -177,8 +178,8 @@ def _grouped(gold: Sequence[Span], predicted: Sequence[Span]) -> list[Group]:
     """Return the groups of spans that are connected by overlaps."""
     groups: list[tuple[list[Span], list[Span]]] = []
     end = 0
-    both = [(span, side) for side, spans in enumerate((gold, predicted)) for span in spans]
-    for span, side in sorted(both, key=lambda each: each[0][0]):
+    sides = [(span, side) for side, spans in enumerate((gold, predicted)) for span in spans]
+    for span, side in sorted(sides, key=lambda span_and_side: span_and_side[0][0]):
         if not groups or span[0] >= end:
             groups.append(([], []))
         groups[-1][side].append(span)

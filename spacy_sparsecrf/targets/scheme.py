@@ -83,10 +83,10 @@ class Scheme:
 
     def labels_for(self, n_tokens: int, name: str) -> list[str]:
         """Return the labels of a span's tokens. n_tokens: length of the span; name: its type."""
-        rest = [f"I-{name}"] * (n_tokens - 1)
+        inner = [f"I-{name}"] * (n_tokens - 1)
         if self.name == "IOB2":
-            return [f"B-{name}", *rest][:n_tokens]
-        return [f"B-{name}", *rest[1:], f"L-{name}"] if rest else [f"U-{name}"][:n_tokens]
+            return [f"B-{name}", *inner][:n_tokens]
+        return [f"B-{name}", *inner[1:], f"L-{name}"] if inner else [f"U-{name}"][:n_tokens]
 
     def decode(self, label_ids: Ints, ends: Longs, labels: Sequence[str]) -> LabelledSpans:
         """Decode labels into spans that do not overlap. Invalid label sequences are decoded too.
@@ -99,14 +99,14 @@ class Scheme:
             N; labels: [Y] labels of the scheme.
         """
         names, of = types_of(tuple(labels))
-        given, n = np.ascontiguousarray(label_ids, np.int32), 0
-        spans = np.empty((3, len(given)), np.int64)
-        if len(given):
-            n = check_found(span_kernels()[0](given, ends, of, spans), len(labels))
+        ids, n = np.ascontiguousarray(label_ids, np.int32), 0
+        spans = np.empty((3, len(ids)), np.int64)
+        if len(ids):
+            n = check_found(span_kernels()[0](ids, ends, of, spans), len(labels))
         return LabelledSpans(spans[0, :n], spans[1, :n], spans[2, :n], names)
 
     def valid_transitions(self, labels: Sequence[str]) -> Mask:
-        """Return the valid transitions between labels: [Y + 1, Y + 1], see `Target.legal`."""
+        """Return the valid transitions between labels, see `Target.valid_transitions`."""
         _, of = types_of(tuple(labels))
         # The boundary of a sequence is outside of all spans.
         types = np.append(of.types, -1)

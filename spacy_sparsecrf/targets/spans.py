@@ -65,8 +65,8 @@ class SpanTarget(Target):
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a label that is not part of the scheme."""
         if not self.scheme.is_label(label):
-            known = ", ".join((*self.scheme.labels_of("TYPE"), OUTSIDE))
-            message = Errors.SC505.format(label=label, scheme=self.scheme.name, known=known)
+            examples = ", ".join(self.labels_of("TYPE"))
+            message = Errors.SC505.format(label=label, scheme=self.scheme.name, known=examples)
             raise SparseCRFError(message)
 
     def complete(self, labels: Labels) -> tuple[str, ...]:
@@ -75,8 +75,8 @@ class SpanTarget(Target):
         Without "O", a sequence might have no valid labels.
         """
         parts = ([x] if self.scheme.is_label(x) else self.labels_of(x) for x in labels)
-        known = [*chain.from_iterable(parts)]
-        return tuple(dict.fromkeys([*known, OUTSIDE] if known else []))
+        completed = [*chain.from_iterable(parts)]
+        return tuple(dict.fromkeys([*completed, OUTSIDE] if completed else []))
 
     def labels_of(self, name: str) -> tuple[str, ...]:
         """Return all labels of spans of a type, and "O"."""
@@ -86,8 +86,8 @@ class SpanTarget(Target):
         """Return the span types of labels."""
         return self.scheme.names_of(labels)
 
-    def legal(self, labels: Labels) -> Mask:
-        """Return the valid transitions between labels, see `Target.legal`."""
+    def valid_transitions(self, labels: Labels) -> Mask:
+        """Return the valid transitions between labels, see `Target.valid_transitions`."""
         return self.scheme.valid_transitions(labels)
 
     def spans(self, label_ids: Ids, labels: Labels) -> LabelledSpans:
@@ -103,17 +103,20 @@ class SpanTarget(Target):
         """
         if overwrite:
             return None
-        kept = [self.present(doc) for doc in docs]
-        if not any(kept):
+        present_in_docs = [self.present(doc) for doc in docs]
+        if not any(present_in_docs):
             return None
-        masks = [np.ones((len(doc), len(labels)), dtype=np.bool_) for doc in docs]
-        for doc, mask, present in zip(docs, masks, kept, strict=True):
+        permitted = [np.ones((len(doc), len(labels)), dtype=np.bool_) for doc in docs]
+        for doc, of_doc, present in zip(docs, permitted, present_in_docs, strict=True):
             if present is not None and OUTSIDE in labels:
-                self._restrict(mask, doc, present, labels)
-        return np.concatenate(masks)
+                self._restrict(of_doc, doc, present, labels)
+        return np.concatenate(permitted)
 
-    def _restrict(self, mask: Mask, doc: Doc, present: Present, labels: Labels) -> None:
-        """Permit only labels that agree with existing annotation. mask: [tokens, Y], in and out."""
+    def _restrict(self, permitted: Mask, doc: Doc, present: Present, labels: Labels) -> None:
+        """Permit only labels that agree with existing annotation.
+
+        permitted: [tokens, Y], in and out.
+        """
         position = {label: i for i, label in enumerate(labels)}
         words = words_of(doc)
         begins_sentence = doc.to_array("SENT_START") == 1
@@ -123,8 +126,8 @@ class SpanTarget(Target):
         forced = np.full(len(doc), -1, dtype=np.int64)
         forced[covered > 0] = position[OUTSIDE]
         forced[list(present.outside)] = position[OUTSIDE]
-        for given in present.spans:
-            start, end, name = trimmed(given, words)
+        for span in present.spans:
+            start, end, name = trimmed(span, words)
             ids = [position.get(label, -1) for label in self.scheme.labels_for(end - start, name)]
             crosses = begins_sentence[start + 1 : end].any() or (covered[start:end] > 1).any()
             if -1 in ids or crosses:
@@ -133,10 +136,10 @@ class SpanTarget(Target):
             inside = position.get(f"I-{name}", -1)
             if self.scheme.name == "IOB2" and inside >= 0:
                 # The next word would make the span longer.
-                mask[words[words.searchsorted(end) :][:1], inside] = False
+                permitted[words[words.searchsorted(end) :][:1], inside] = False
         tokens = np.flatnonzero(forced >= 0)
-        mask[tokens] = False
-        mask[tokens, forced[tokens]] = True
+        permitted[tokens] = False
+        permitted[tokens, forced[tokens]] = True
 
     def endings(self, spans: LabelledSpans, labels: Labels) -> Mask | None:
         """Return the labels of the next token with which each span ends.
@@ -173,8 +176,8 @@ def trimmed(span: Span, words: Longs) -> Span:
     start, end, name = span
     if start < end <= len(words) and words[end - 1] == end - 1:  # no blanks up to its end
         return span
-    own = words[slice(*words.searchsorted((start, end)))]
-    return (int(own[0]), int(own[-1]) + 1, name) if len(own) else (start, start, name)
+    inside = words[words.searchsorted(start) : words.searchsorted(end)]
+    return (int(inside[0]), int(inside[-1]) + 1, name) if len(inside) else (start, start, name)
 
 
 @crf_targets("spacy_sparsecrf.Spans.v1")
@@ -218,9 +221,9 @@ class SpanGroups(SpanTarget):
         gold: list[str | None] = [OUTSIDE] * n
         same, words = have_same_tokens(example), words_of(example.predicted)
         for span in spans:
-            found = [span] if same else example.get_aligned_spans_y2x([span], allow_overlap=True)
-            if found and span.label_:
-                start, end, _ = trimmed((found[0].start, found[0].end, ""), words)
+            aligned = [span] if same else example.get_aligned_spans_y2x([span], allow_overlap=True)
+            if aligned and span.label_:
+                start, end, _ = trimmed((aligned[0].start, aligned[0].end, ""), words)
                 gold[start:end] = self.scheme.labels_for(end - start, span.label_)
             else:
                 for token in example.alignment.y2x[span.start : span.end]:
@@ -254,31 +257,33 @@ class SpanGroups(SpanTarget):
         order = np.lexsort((spans.ends, spans.starts)).astype(np.int64)
         spans, probabilities = spans.where(order), probabilities[order]
         bounds = np.searchsorted(spans.starts, np.append(0, ends)).tolist()
-        for doc, end, first, last in zip(docs, ends.tolist(), bounds, bounds[1:], strict=False):
+        for doc, end, low, high in zip(docs, ends.tolist(), bounds, bounds[1:], strict=False):
             group = self._kept(doc, overwrite)
             taken = {i for span, _ in group if self._is_own(span) for i in _tokens(span)}
-            for k in range(first, last):
+            for k in range(low, high):
                 start, stop = (int(t[k]) - end + len(doc) for t in (spans.starts, spans.ends))
                 new = DocSpan(doc, start, stop, label=spans.names[spans.types[k]])
                 if taken.isdisjoint(_tokens(new)):
                     group.append((new, float(probabilities[k])))
-            group.sort(key=lambda item: item[0].start)
-            before = doc.spans.get(self.key) if self.types or not overwrite else None
-            attrs = {k: v for k, v in getattr(before, "attrs", {}).items() if k != SCORES}
+            group.sort(key=lambda scored: scored[0].start)
+            kept_group = doc.spans.get(self.key) if self.types or not overwrite else None
+            attrs = {k: v for k, v in getattr(kept_group, "attrs", {}).items() if k != SCORES}
             if scores is not None or not len(spans):
                 attrs[SCORES] = np.array([score for _, score in group])
-            found = [span for span, _ in group]
-            doc.spans[self.key] = SpanGroup(doc, name=self.key, attrs=attrs, spans=found)
+            members = [span for span, _ in group]
+            doc.spans[self.key] = SpanGroup(doc, name=self.key, attrs=attrs, spans=members)
 
     def _kept(self, doc: Doc, overwrite: bool) -> list[tuple[DocSpan, float]]:
         """Return the existing spans of the group that are kept, and their scores."""
-        before = doc.spans.get(self.key, ())
-        scores = getattr(before, "attrs", {}).get(SCORES, ())
-        known = scores if len(scores) == len(before) else np.ones(len(before))
-        found = [
-            (x, 1.0 if self._is_own(x) else float(p)) for x, p in zip(before, known, strict=True)
+        group = doc.spans.get(self.key, ())
+        scores = getattr(group, "attrs", {}).get(SCORES, ())
+        if len(scores) != len(group):
+            scores = np.ones(len(group))
+        return [
+            (span, 1.0 if self._is_own(span) else float(score))
+            for span, score in zip(group, scores, strict=True)
+            if not (overwrite and self._is_own(span))
         ]
-        return [each for each in found if not (overwrite and self._is_own(each[0]))]
 
 
 def _tokens(span: DocSpan) -> range:

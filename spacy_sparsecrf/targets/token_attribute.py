@@ -69,7 +69,7 @@ class TokenTarget(Target):
 
     @abstractmethod
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
-        """Return a mask of the current labels of tokens: [N, Y], or None if no token has any."""
+        """Return whether tokens have labels now: [N, Y], or None if no token has any."""
 
     def gold(self, example: Example) -> list[str | tuple[str, ...] | Not | None]:
         """Read the gold label of each predicted token, see `Target.gold`."""
@@ -84,10 +84,10 @@ class TokenTarget(Target):
 
     def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:
         """Permit only the existing value of a token, if it is a label; see `Target.permitted`."""
-        mask = None if overwrite else self.matches(docs, labels)
-        if mask is not None:
-            mask[~mask.any(axis=1)] = True
-        return mask
+        permitted = None if overwrite else self.matches(docs, labels)
+        if permitted is not None:
+            permitted[~permitted.any(axis=1)] = True
+        return permitted
 
 
 class TokenAttribute(TokenTarget):
@@ -103,8 +103,8 @@ class TokenAttribute(TokenTarget):
 
     def __init__(self, attr: str = "tag", alternatives: str = "") -> None:
         if attr not in WRITABLE:
-            known = ", ".join((*WRITABLE, f"{PREFIX}name"))
-            raise SparseCRFError(Errors.SC214.format(attr=attr, known=known))
+            writable = ", ".join((*WRITABLE, f"{PREFIX}name"))
+            raise SparseCRFError(Errors.SC214.format(attr=attr, known=writable))
         super().__init__(attr, alternatives)
         self._key = attr.upper()
         self._id = IDS[self._key]
@@ -112,8 +112,8 @@ class TokenAttribute(TokenTarget):
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a part of speech that spaCy does not support."""
         if self.attr == "pos" and (not label or label not in PARTS):
-            known = ", ".join(filter(None, PARTS))
-            raise SparseCRFError(Errors.SC215.format(label=label, known=known))
+            parts = ", ".join(filter(None, PARTS))
+            raise SparseCRFError(Errors.SC215.format(label=label, known=parts))
 
     def complete(self, labels: Labels) -> tuple[str, ...]:
         """Return labels in normal form: features and their values sorted."""
@@ -132,12 +132,12 @@ class TokenAttribute(TokenTarget):
         return list(example.get_aligned(self._key, as_string=True))
 
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
-        """Return a mask of the current labels of tokens."""
+        """Return whether tokens have labels now."""
         if not [doc for doc in docs if len(doc) and doc.has_annotation(self._id)]:
             return None
         present = np.concatenate([doc.to_array(self._key) for doc in docs])
-        mask: Mask = present[:, None] == _label_ids(tuple(labels))[:-1]
-        return mask
+        matches: Mask = present[:, None] == _label_ids(tuple(labels))[:-1]
+        return matches
 
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
@@ -146,17 +146,17 @@ class TokenAttribute(TokenTarget):
         if not len(docs):
             return
         # For all Docs at once: the overhead of a numpy call exceeds the work for one Doc.
-        every = np.concatenate(label_ids)
-        used = {*every.tolist()} - {-1}
-        values, end, vocab = _label_ids((*labels,)).take(every), 0, None
+        ids = np.concatenate(label_ids)
+        used = {*ids.tolist()} - {-1}
+        values, end, vocab = _label_ids((*labels,)).take(ids), 0, None
         for doc in docs:
             if doc.vocab is not vocab:
                 # It may have lost strings since the last call, at the end of a memory zone.
                 vocab = doc.vocab
                 for i in used:
                     vocab.strings.add(labels[i])
-            first, end = end, end + len(doc)
-            predicted = values[first:end]
+            begin, end = end, end + len(doc)
+            predicted = values[begin:end]
             if not overwrite and doc.has_annotation(self._id):
                 present = doc.to_array(self._key)
                 predicted = np.where(present != 0, present, predicted)
@@ -196,15 +196,15 @@ class TokenExtension(TokenTarget):
         """
         gold = example.reference
         present = zip(gold, self._present(gold), strict=True)
-        values = [self._checked(*each) for each in present]
+        values = [self._checked(token, value) for token, value in present]
         if have_same_tokens(example):
             return values
         aligned = (example.alignment.x2y[i] for i in range(len(example.predicted)))
         candidates = ({values[i] for i in tokens} for tokens in aligned)
-        return [found.pop() if len(found) == 1 else None for found in candidates]
+        return [labels.pop() if len(labels) == 1 else None for labels in candidates]
 
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
-        """Return a mask of the current labels of tokens."""
+        """Return whether tokens have labels now."""
         present = [value for doc in docs for value in self._set(doc)]
         if not any(present):
             return None
@@ -216,14 +216,14 @@ class TokenExtension(TokenTarget):
         """Write predicted labels to spaCy's storage: the dict `doc.user_data`, or a setter."""
         *_, setter = Token.get_extension(self.name)
         for doc, ids in zip(docs, label_ids, strict=True):
-            kept: dict[Any, Any] = doc.user_data
+            stored: dict[Any, Any] = doc.user_data
             present = [None] * len(doc) if overwrite else self._set(doc)
             for token, i, value in zip(doc, ids.tolist(), present, strict=True):
                 if value or i < 0:
                     continue
                 if setter is None:
                     # Equivalent to `token._.set`, which takes many times as long as labelling.
-                    kept["._.", self.name, token.idx, None] = labels[i]
+                    stored["._.", self.name, token.idx, None] = labels[i]
                 else:
                     token._.set(self.name, labels[i])
 

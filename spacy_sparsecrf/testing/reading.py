@@ -178,14 +178,14 @@ def _check_labels(target: Target, labels: Sequence[str]) -> None:
 
 def _check_valid(target: Target, labels: Sequence[str], rows: Sequence[np.ndarray]) -> None:
     """Check that all gold transitions are valid."""
-    valid, n = target.legal(labels), len(labels)
+    valid, n = target.valid_transitions(labels), len(labels)
     if valid is None:
         return
     good = valid.shape == (n + 1, n + 1) and valid.dtype == np.bool_
-    require(target, "legal is not [Y + 1, Y + 1] bool", good)
+    require(target, "valid_transitions is not [Y + 1, Y + 1] bool", good)
     for row in rows:
         path = [n, *row.tolist(), n]
-        fact = f"gold labels {[labels[y] for y in row]} are not legal"
+        fact = f"gold labels {[labels[y] for y in row]} are not valid"
         require(target, fact, len(row) == 0 or valid[path[:-1], path[1:]].all())
 
 

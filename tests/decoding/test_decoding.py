@@ -150,7 +150,7 @@ def test_unknown_labels_and_masks_that_leave_no_path(lists, message):
 
 @pytest.mark.parametrize("mask", [np.ones((3, 3), bool), np.ones((4, 4)), None, [[True]]])
 def test_masks_of_another_shape_or_type(mask):
-    with pytest.raises(SparseCRFError, match=r"SC405.*\[4, 4\] of bool.*`legal`"):
+    with pytest.raises(SparseCRFError, match=r"SC405.*\[4, 4\] of bool.*`valid_transitions`"):
         valid_transitions(LABELS, scheme=mask if mask is not None else np.ones(4, bool))
     if mask is not None:
         with pytest.raises(SparseCRFError, match="SC405"):

@@ -143,7 +143,7 @@ def test_illegal_gold_labels_are_refused(labels, valid, message):
 class Alternating(TokenAttribute):
     """A target whose tags may not follow themselves; "B" may not begin a sequence."""
 
-    def legal(self, labels):
+    def valid_transitions(self, labels):
         valid = np.ones((len(labels) + 1, len(labels) + 1), dtype=np.bool_)
         np.fill_diagonal(valid[:-1, :-1], False)
         valid[-1, labels.index("B")] = False

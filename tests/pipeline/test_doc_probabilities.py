@@ -35,7 +35,7 @@ DEFAULTS |= {"temperature": 1.0, "outside_weight": 0.0, "thresholds": {}}
 class PresetTags(TokenAttribute):
     """Keeps preset tags, and allows only IN after a VB."""
 
-    def legal(self, labels: Sequence[str]) -> np.ndarray:
+    def valid_transitions(self, labels: Sequence[str]) -> np.ndarray:
         valid = np.ones((len(labels) + 1, len(labels) + 1), dtype=bool)
         valid[labels.index("VB"), : len(labels)] = False
         valid[labels.index("VB"), labels.index("IN")] = True
@@ -288,15 +288,15 @@ def expected(table: dict[tuple[int, ...], float], target: Any, n: int) -> list[A
 def test_uncertainty_equals_enumeration(kind, target):
     for seed in range(3):
         case = make_case(seed, kind, LENGTHS)
-        legal = target.legal(LABELS)
-        parts = {"labels": LABELS, "decoder": Decoder(case.model, legal)}
+        valid = target.valid_transitions(LABELS)
+        parts = {"labels": LABELS, "decoder": Decoder(case.model, valid)}
         reader: Any = SimpleNamespace(setup=SimpleNamespace(target=target), **parts)
         found = measure(
             reader, Batch([(case.observations, None)], Division(ends_of(DOCS), ends_of(DOCS), None))
         )
         sequences = case.problem.sequences()
         for own, each, doc in zip(found, OF_DOCS, DOCS, strict=True):
-            tables = [case.table(sequences[s], legal) for s in each]
+            tables = [case.table(sequences[s], valid) for s in each]
             table = {
                 tuple(itertools.chain(*paths)): math.exp(sum(map(dict.__getitem__, tables, paths)))
                 for paths in itertools.product(*tables)

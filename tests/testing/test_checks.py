@@ -113,7 +113,7 @@ class Swapped(TokenAttribute):
 class Late(TokenAttribute):
     """A target that allows no label at the start."""
 
-    def legal(self, labels: Sequence[str]) -> np.ndarray:
+    def valid_transitions(self, labels: Sequence[str]) -> np.ndarray:
         mask = np.ones((len(labels) + 1, len(labels) + 1), np.bool_)
         mask[-1] = False
         return mask
@@ -128,7 +128,7 @@ class Short(TokenAttribute):
     ("target", "fact"),
     [
         (Swapped(), "what it writes is not what it reads"),
-        (Late(), "gold labels .'DT', 'NN', 'VB'. are not legal"),
+        (Late(), "gold labels .'DT', 'NN', 'VB'. are not valid"),
         (Short(), "gold is not as long"),
         (Entities(), "references must have gold labels"),
     ],
