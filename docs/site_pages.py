@@ -22,7 +22,8 @@ DOCUMENTS = {
     for name in ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")
 }
 REPORTS = ["README", "EXPERIMENTS", "RELIABILITY", "BENCHMARKS", "SOLVERS", "LAVERGNE", "LATTICES"]
-LINK = re.compile(r"(\]\()((?:\.\./)?[\w./-]+)((?:#[\w-]*)?\))")
+_REPORTED = "project/measurements/"
+LINK = re.compile(r"(\]\()((?:\.\./)*[\w./-]+)((?:#[\w-]*)?\))")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$|(?<![\\$\w])\$([^$\n]+)\$(?!\w)", flags=re.M | re.S)
 # Pages of the Python interface: title, and modules with their objects, below `spacy_sparsecrf`.
 INTERFACES = {
@@ -100,8 +101,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add documents of the repository, reports with plots, notebooks and reference pages."""
     pages = {page: ROOT / name for name, page in DOCUMENTS.items()}
-    pages |= {f"project/{name}.md": ROOT / "project" / f"{name}.md" for name in REPORTS}
-    for linked in ("*/plots/*.png", "recipes/*.py"):
+    pages |= {f"{_REPORTED}{name}.md": ROOT / _REPORTED / f"{name}.md" for name in REPORTS}
+    pages["project/README.md"] = ROOT / "project" / "README.md"
+    for linked in ("measurements/*/plots/*.png", "recipes/*.py"):
         for path in (ROOT / "project").glob(linked):
             pages[path.relative_to(ROOT).as_posix()] = path
     # Browsers need a font with a table of mathematics, which few systems have.
@@ -188,8 +190,8 @@ def _link(found: re.Match[str], source: str) -> str:
     before, target, after = found.groups()
     target = re.sub(r"(?<=/)(\w+)\.ipynb$", r"\1.md", target)
     if source.startswith("project/"):
-        target = re.sub(r"^\.\./docs/", "../", target)
-        target = re.sub(r"^\.\./README\.md$", "../index.md", target)
+        target = re.sub(r"^((?:\.\./)+)docs/", r"\1", target)
+        target = re.sub(r"^((?:\.\./)+)README\.md$", r"\1index.md", target)
     elif source in DOCUMENTS.values():
         target = re.sub(r"^docs/", "", target)
         target = re.sub(r"^README\.md$", "index.md", target)

@@ -39,7 +39,7 @@ COMMON: dict[str, Any] = {
     "solver": {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"},
     "engine": {"@crf_engines": "spacy_sparsecrf.Threads.v1"},
     "model": "chain",
-    # Chosen on development data: see project/EXPERIMENTS.md.
+    # Chosen on development data: see project/measurements/EXPERIMENTS.md.
     "l1": 0.1,
     "l2": 0.3,
     "sequences": "docs",

@@ -10,7 +10,7 @@ Wright 2006, algorithm 7.4), and the step a from backtracking (l1 > 0) or a sear
 Wolfe conditions (l1 = 0). Stops as all solvers do (see `base`), or if no step lowers F any more.
 
 Two changes, which the variant "classic" does not have, save passes: 1.1 to 2.6 times fewer to 1 %
-above the minimum (`project/SOLVERS.md`):
+above the minimum (`project/measurements/SOLVERS.md`):
 
 - OWL-QN zeroes the components of -H v whose sign differs from -v, which degrades the
   direction. Here the L-BFGS direction among the weights that are free to move is only projected

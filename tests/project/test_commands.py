@@ -1,4 +1,4 @@
-"""Each command of project.yml runs on toy data, and writes its outputs."""
+"""Each command of the projects runs on toy data, and writes its outputs."""
 
 import importlib
 import re
@@ -17,7 +17,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 from weasel.util.config import load_project_config
 
-from .toy_data import PROJECT, write_all
+from .toy_data import MEASUREMENTS, PROJECT, write_all
 
 TRIAL = {"bench_size": "quick", "study_size": "quick", "lavergne_size": "quick"}
 TRIAL |= {"lattices_size": "quick", "train_words": 1000}
@@ -34,18 +34,24 @@ SLOW = {
     *("lavergne-run", "solvers-race", "lattices-race", "lattices-report", "corpus", "pronounce"),
     "pictures-draw",
 }
+# Folders that commands write.
+_WRITTEN = "corpus", "packages", "training", "metrics"
 # Pipelines that commands load.
 TRAINED = {"ud": "ud_tagger", "chunks": "conll2000_chunks"}
 
 
 def commands() -> dict[str, dict]:
-    """Return the commands in the order of workflows."""
-    overrides = {f"vars.{name}": value for name, value in TRIAL.items()}
-    config = load_project_config(PROJECT, overrides=overrides)
-    known = {command["name"]: command for command in config["commands"]}
-    order = dict.fromkeys(step for steps in config["workflows"].values() for step in steps)
-    assert order.keys() == known.keys(), "in no workflow"
-    return {name: known[name] for name in order}
+    """Return the commands of both projects in the order of workflows."""
+    ordered = {}
+    for folder in (PROJECT, MEASUREMENTS):
+        names = srsly.read_yaml(folder / "project.yml")["vars"]
+        overrides = {f"vars.{name}": TRIAL[name] for name in TRIAL.keys() & names.keys()}
+        config = load_project_config(folder, overrides=overrides)
+        by_name = {command["name"]: command for command in config["commands"]}
+        order = dict.fromkeys(step for steps in config["workflows"].values() for step in steps)
+        assert order.keys() == by_name.keys(), "in no workflow"
+        ordered |= {name: {**by_name[name], "folder": folder} for name in order}
+    return ordered
 
 
 def run(words: list[str], there: bool = True) -> None:
@@ -67,11 +73,13 @@ def run(words: list[str], there: bool = True) -> None:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
-    """A project on toy data, with corpora and a few small pipelines."""
+    """Both projects in one folder on toy data, with corpora and a few small pipelines."""
     folder = tmp_path_factory.mktemp("project")
-    for name in ("configs", "scripts", "lavergne"):
-        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("plots"))
-    for path in PROJECT.glob("*.md"):
+    copied = PROJECT / "configs", PROJECT / "scripts", MEASUREMENTS / "configs"
+    for path in (*copied, MEASUREMENTS / "lavergne"):
+        ignored = shutil.ignore_patterns("plots")
+        shutil.copytree(path, folder / path.name, ignore=ignored, dirs_exist_ok=True)
+    for path in MEASUREMENTS.glob("*.md"):
         shutil.copy(path, folder)
     (folder / "data").mkdir()
     for name in ("bench", "study", "lavergne", "lattices"):
@@ -81,7 +89,7 @@ def place(tmp_path_factory) -> Path:
         patched.chdir(folder)
         patched.setenv("SPARSECRF_DATA", str(folder / "data"))
         for name in ("ud", "conll2000", "conll2002-es", "jnlpba"):
-            run(["python", "-m", "scripts.convert", name, "corpus"])
+            run(["python", "-m", "measure.convert", name, "corpus"])
         for name, config in TRAINED.items():
             steps = ["--training.max_steps", "1", "--output", f"training/{name}"]
             run(["python", "-m", "spacy", "train", f"configs/{config}.cfg", *steps])
@@ -98,9 +106,9 @@ def test_commands_run_on_toy_data(name, place, monkeypatch):
     command = {"deps": [], "outputs": [], **commands()[name]}
     # The example tickets come with the package, and the terminal shows their explanation.
     assert command["help"] and ((command["deps"] and command["outputs"]) or "tickets" in name)
-    assert all((PROJECT / x).exists() for x in command["deps"] if x.endswith((".py", ".cfg")))
-    written = "corpus", "packages", "training", "metrics"
-    inputs = [x for x in command["deps"] if x.startswith(written)]
+    code = [x for x in command["deps"] if x.endswith((".py", ".cfg"))]
+    assert all((command["folder"] / x).exists() for x in code)
+    inputs = [x for x in command["deps"] if x.startswith(_WRITTEN)]
     there = all((place / x).exists() for x in inputs)
     for words in map(shlex.split, command["script"]):
         # spaCy commands, and measurements of them, would take long.
@@ -111,7 +119,7 @@ def test_commands_run_on_toy_data(name, place, monkeypatch):
     assert not made or all((place / x).exists() for x in command["outputs"])
 
 
-@pytest.mark.parametrize("config", sorted(PROJECT.glob("configs/*.cfg")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("config", sorted(PROJECT.rglob("configs/*.cfg")), ids=lambda p: p.stem)
 def test_config_fills_and_is_valid(config, tmp_path, capsys):
     fill_config(tmp_path / "filled.cfg", config, silent=True)
     debug_config(tmp_path / "filled.cfg", overrides={})
@@ -121,7 +129,7 @@ def test_config_fills_and_is_valid(config, tmp_path, capsys):
 @pytest.mark.slow
 def test_demo_runs_from_end_to_end(tmp_path):
     project = tmp_path / "project"
-    ignored = shutil.ignore_patterns("metrics", "corpus", "training", "packages", "project.lock")
+    ignored = shutil.ignore_patterns("measurements", *_WRITTEN, "project.lock")
     shutil.copytree(PROJECT, project, ignore=ignored)
     run = [sys.executable, "-m", "spacy", "project", "run", "all", str(project)]
     run += ["--vars.train_words", "1000"]

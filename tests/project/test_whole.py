@@ -107,7 +107,7 @@ def test_chosen_rows_are_measured_again_and_others_stay(tmp_path, monkeypatch):
     write_all(tmp_path)
     monkeypatch.setenv("SPARSECRF_DATA", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    run_command(["python", "-m", "scripts.convert", "conll2002-es", "corpus"])
+    run_command(["python", "-m", "measure.convert", "conll2002-es", "corpus"])
     name, path = "CoNLL-2002 es, 50 sentences", tmp_path / "metrics" / "bench" / "whole.jsonl"
     base = ["python", "-m", "bench", "whole", "--quick", "--name", name]
     for tool in whole.PEERS:

@@ -8,6 +8,7 @@ import numpy as np
 from ..toy import make_sentences
 
 PROJECT = Path(__file__).resolve().parents[2] / "project"
+MEASUREMENTS = PROJECT / "measurements"
 # Tokens differ in the number of these features.
 WORDS = "cat", "tack", "act", "back", "cab", "tab", "bat", "kit", "tick", "bit"
 _SOUNDS = {"c": "k", "k": "-"}

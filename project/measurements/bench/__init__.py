@@ -1,1 +1,1 @@
-"""Benchmarks of the sparse CRF and of peers; run `python -m bench NAME` in `project/`."""
+"""Benchmarks of the sparse CRF and of peers: `python -m bench NAME` in `project/measurements/`."""

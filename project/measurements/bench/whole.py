@@ -141,7 +141,7 @@ class Bench:
         model, scores = str(self._model), str(self._scratch / "scores.json")
         words = ["spacy", "evaluate", model, path, "--gold-preproc", "--output", scores]
         if self._job.config == "spans" or self._job.kind:  # templates read tags, or documents
-            words = ["scripts.evaluate", model, path, scores]
+            words = ["measure.evaluate", model, path, scores]
         Child([python, "-m", *words]).wait()
         return dict(srsly.read_json(scores))
 

@@ -3,5 +3,6 @@
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
-# Configs shipped with the package.
-CONFIGS = PROJECT.parent / "configs"
+# The repository, and configs shipped with the package.
+ROOT = PROJECT.parents[1]
+CONFIGS = ROOT / "configs"

@@ -1,4 +1,4 @@
-"""Convert the data sets to .spacy files: `python -m scripts.convert NAME`."""
+"""Convert the data sets to .spacy files: `python -m measure.convert NAME`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import Annotated
 
 import spacy
 import typer
-from measure.data import Data, find
 from spacy.tokens import Doc, DocBin
 
+from measure.data import Data, find
 from spacy_sparsecrf.interop.columns import Row, Sentence, Source
 from spacy_sparsecrf.interop.docs import read_docs
 from spacy_sparsecrf.interop.formats import Format, open_source

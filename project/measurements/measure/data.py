@@ -1,7 +1,7 @@
 """Data sets: sentences in columns, encoded by the package's featurizer, and parts for scoring.
 
 Files are searched for in the directory of `--data`, then in that of the environment variable
-SPARSECRF_DATA, then in `project/assets`.
+SPARSECRF_DATA, then in `project/measurements/assets`.
 """
 
 import os
@@ -26,7 +26,7 @@ from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.interop.columns import paragraphs
 from spacy_sparsecrf.model.model import CRFModel
 
-from . import PROJECT
+from . import PROJECT, ROOT
 
 Rows = list[list[str]]
 Read = Callable[[Sequence[Doc], str], Observations]
@@ -41,8 +41,8 @@ def find(data: str, names: Iterable[str]) -> Path:
 
     Relative directories start at the repository root. RAISES: typer.BadParameter.
     """
-    directories = filter(None, [data, os.environ.get("SPARSECRF_DATA"), "project/assets"])
-    places = [PROJECT.parent / folder / name for folder in directories for name in names]
+    directories = filter(None, [data, os.environ.get("SPARSECRF_DATA"), PROJECT / "assets"])
+    places = [ROOT / folder / name for folder in directories for name in names]
     for place in places:
         if place.exists():
             return place

@@ -1,6 +1,6 @@
 """Score a pipeline on Docs with some annotation, such as tags, which `spacy evaluate` does not set.
 
-python -m scripts.evaluate MODEL DATA OUTPUT
+python -m measure.evaluate MODEL DATA OUTPUT
 """
 
 from pathlib import Path

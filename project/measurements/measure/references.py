@@ -1,6 +1,6 @@
 """Write corpora whose entities have full stops: references to laws, and citations of authors.
 
-python -m scripts.references OUTPUT
+python -m measure.references OUTPUT
 """
 
 import random
