@@ -59,9 +59,8 @@ def begin_chains(
         is_wide(sequences.n_labels, chain, True)
         log_z = infer_chain(s, grouped, chain, space=space, residuals=residuals)
         point.log_z[s] = log_z
-        total += sequences.weights[s] * (log_z - gold_sum(s, grouped, chain)) - dot(
-            chain, residuals
-        )
+        entropy = sequences.weights[s] * (log_z - gold_sum(s, grouped, chain))
+        total += entropy - dot(chain, residuals)
     return total
 
 

@@ -156,11 +156,8 @@ def _find_curvature(
     sequences, split = grouped.tables.sequences, grouped.tables.unigrams.split
     sequence_blocks, weight_ptr = grouped.sequence_blocks, grouped.sequence_blocks.weight_ptr
     length, weight = sequences.offsets[s + 1] - sequences.offsets[s], sequences.weights[s]
-    norm, slack, curvature = (
-        square_norm(s, sequence_blocks, gradient),
-        _ROUNDING * length * weight,
-        common,
-    )
+    norm, slack = square_norm(s, sequence_blocks, gradient), _ROUNDING * length * weight
+    curvature = common
     searched = norm > rules.least_norm
     if rules.mode != UNIFORM:
         # Without a search, nothing would stop the estimate from falling.
