@@ -272,30 +272,16 @@ def _count_run(run: Ints, s: int, block: Block, sweep: Sweep) -> None:
     contexts, potentials, space = sweep.pairs.contexts, sweep.pairs.potentials, sweep.space
     sequences, vectors = sweep.tables.sequences, sweep.stored.vectors
     weight, product = sequences.weights[s], space.product
+    gradient, curvature = space.gradient, space.curvature
     for t in run:
         alpha, beta = vectors.alpha[t], vectors.marginals[t]
         inverse = 1.0 / _overlap(alpha, beta)
         _count_labels(
-            block.unigram,
-            block.labels,
-            alpha=alpha,
-            beta=beta,
-            inverse=inverse,
-            weight=weight,
-            gradient=space.gradient,
-            curvature=space.curvature,
+            block.unigram, block.labels, alpha, beta, inverse, weight, gradient, curvature
         )
         if t == sequences.offsets[s]:
-            _count_labels(
-                block.bigram + len(block.places),
-                block.starts,
-                alpha=alpha,
-                beta=beta,
-                inverse=inverse,
-                weight=weight,
-                gradient=space.gradient,
-                curvature=space.curvature,
-            )
+            k = block.bigram + len(block.places)
+            _count_labels(k, block.starts, alpha, beta, inverse, weight, gradient, curvature)
         elif len(block.places):
             c = sequences.context[t]
             begin, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
@@ -311,8 +297,8 @@ def _count_run(run: Ints, s: int, block: Block, sweep: Sweep) -> None:
                 product=product,
                 inverse=inverse,
                 weight=weight,
-                gradient=space.gradient,
-                curvature=space.curvature,
+                gradient=gradient,
+                curvature=curvature,
             )
 
 

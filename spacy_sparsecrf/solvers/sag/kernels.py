@@ -279,28 +279,14 @@ def sag_pass(
         loss = _refresh(s, i + n_forward, True, grouped=grouped, average=average, exchange=exchange)
         mean = sums[1] / n_seen if n_seen > 0 else 0.0
         curvature, n_trials = _find_curvature(
-            s,
-            i + 1 + n_forward,
-            loss=loss,
-            mean=mean,
-            rules=rules,
-            grouped=grouped,
-            average=average,
-            exchange=exchange,
+            s, i + 1 + n_forward, loss, mean, rules, grouped, average, exchange
         )
         n_forward += n_trials
         n_seen += curvatures[s] == 0.0
         curvatures[s] = curvature
         set_leaf(sums, progress.tops, s, curvature)
         move, shrinkage = _count_step(
-            i,
-            share,
-            n_seen=n_seen,
-            curvature=curvature,
-            searched=n_trials > 0,
-            rules=rules,
-            common=average.common,
-            progress=progress,
+            i, share, n_seen, curvature, n_trials > 0, rules, average.common, progress
         )
         j = s
         if mode == PAIRED:
