@@ -290,17 +290,13 @@ def sag_pass(
         )
         j = s
         if mode == PAIRED:
-            j, probability = draw(
-                draws[i, 2:], mode, n_seen / n, n_seen=n_seen, order=order, sums=sums
-            )
+            j, probability = draw(draws[i, 2:], mode, n_seen / n, n_seen, order, sums)
         if j != s:
             n_forward += 1
             rows = sequence_blocks.rows[sequence_blocks.ptr[j] : sequence_blocks.ptr[j + 1]]
             _catch_up(rows, i, sequence_blocks=sequence_blocks, pending=pending)
             apart = move / (shrinkage * probability)
-            _pull_alone(
-                j, i + n_forward, apart, grouped=grouped, average=average, exchange=exchange
-            )
+            _pull_alone(j, i + n_forward, apart, grouped, average, exchange)
         # The rest of SAGA's step: the lazy step, which follows, has the new gradient with weight 1.
         weight = 1.0 / probability if j == s else 0.0
         pull = (weight - 1.0) * move / shrinkage if rules.saga else 0.0
