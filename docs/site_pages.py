@@ -57,7 +57,6 @@ INTERFACES = {
             "solvers.base": "BatchSolver StepReport",
             "targets.base": "Target",
             "corpus.encoded": "Observations",
-            "testing": "check_solver check_loss check_features check_target",
         },
     ),
 }

@@ -556,7 +556,6 @@ class Errors(metaclass=_Coded):
         "--outside {outside}. Give one of the component's entities or spans: a precision between 0 "
         "and 1, or a beta above 0; for labels of tokens, none."
     )
-    SC660 = "{part} breaks its interface: {fact}. Correct the class."
     SC661 = "The config is not valid, correct it. {reason}"
     SC662 = (
         "[components.{name}.{key}] is {found}, not of the type of {key}. Write it as a block:\n"

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,8 @@ def test_what_a_page_shows_runs(page, place, tmp_path, monkeypatch):
         block for block in page_blocks.blocks_of(page) if block.language in ("bash", "console")
     ]
     assert bool(commands) == any("python -m spacy" in block.text for block in shown)
+    for test in [value for name, value in given.items() if name.startswith("test_")]:
+        test(**dict.fromkeys(signature(test).parameters, tmp_path))
 
 
 def test_short_names_tell_components_apart_in_the_log():

@@ -39,7 +39,6 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 BELOW = set(MAY_IMPORT)
 MAY_IMPORT["pipeline"] = BELOW
-MAY_IMPORT["testing"] = BELOW - {"model", "features", "pages"} | {"pipeline"}
 MAY_IMPORT["cli"] = BELOW | {"pipeline"}
 CORE = set(MAY_IMPORT)
 # Add-ons. They are imported when they are first needed: inside functions, or for types.
@@ -51,7 +50,7 @@ MAY_IMPORT["sklearn"] = MAY_IMPORT["pycrfsuite"] = {"interop"}
 MAY_IMPORT["__main__"] = {"cli"} | ADD_ONS
 MAY_IMPORT["__init__"] = CORE | {"analysis"}  # lazily, on first access of a name
 
-SEE_DOCS = {"pipeline", "targets", "features", "testing", "cli"} | ADD_ONS
+SEE_DOCS = {"pipeline", "targets", "features", "cli"} | ADD_ONS
 KERNELS_IMPORT = {"numba", "numpy"}
 
 # The only package that may use private names of numba, behind a guard.

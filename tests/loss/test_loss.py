@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.testing import check_loss
 
 from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem
 from ..solvers.cases import working_loss
+from ..support.checks import check_loss
 
 
 def full_value_and_grad(problem: Problem) -> tuple[float, np.ndarray]:

@@ -15,9 +15,9 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE
 from spacy_sparsecrf.targets.spans import SpanGroups, SpanTarget
-from spacy_sparsecrf.testing import check_target
 
 from ..decoding.span_cases import add_spans, scores_of, span_lists, spans_of
+from ..support.checks import check_target
 
 NAMES = ("X", "Y-Z")
 VOCAB = Vocab()

@@ -12,9 +12,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from ..corpus.encoded import Observations
-from ..pipeline.settings import Features
-from ..targets.base import Target
+from spacy_sparsecrf.corpus.encoded import Observations
+from spacy_sparsecrf.pipeline.settings import Features
+from spacy_sparsecrf.targets.base import Target
+
 from .facts import is_refused, require, require_same
 
 _WORDS = [
@@ -45,14 +46,6 @@ def check_features(features: Features, docs: Sequence[Doc] | None = None) -> Non
     ------
     AssertionError
         If a check fails; the message has the reason.
-
-    Examples
-    --------
-    >>> check_features(pipe.features)
-    >>> check_features(lambda docs, sequences: pipe.features(docs))
-    Traceback (most recent call last):
-        ...
-    AssertionError: [SC660] <lambda> breaks its interface: it cuts sequences...
     """
     if docs is None:
         vocab = spacy.blank("xx").vocab
@@ -122,14 +115,6 @@ def check_target(target: Target, references: Sequence[Doc]) -> None:
     ------
     AssertionError
         If a check fails; the message has the reason.
-
-    Examples
-    --------
-    >>> check_target(pipe.target, [each.reference for each in examples])
-    >>> check_target(pipe.target, [nlp.make_doc("no annotation")])
-    Traceback (most recent call last):
-        ...
-    AssertionError: [SC660] Entities breaks its interface: references must have gold...
     """
     require(target, "it has not all methods of `Target`", isinstance(target, Target))
     bare = [_bare(doc) for doc in references]

@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from .. import compatible
-from ..corpus.builder import CorpusBuilder
-from ..corpus.encoded import EncodedCorpus, Observations
-from ..corpus.numbering import Floats
-from ..decoding.decoder import Decoder
-from ..errors import SparseCRFError
-from ..loss.chain import ChainLoss
-from ..loss.per_token import corpus_of_kind
-from ..loss.working import WorkingLoss
-from ..parallel import Workers
-from ..penalty import ElasticNet
-from ..solvers.base import BatchSolver, Function, evaluate
-from ..solvers.owlqn import OWLQN
-from ..training.training import Problem, Training
+from spacy_sparsecrf import compatible
+from spacy_sparsecrf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.corpus.numbering import Floats
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.per_token import corpus_of_kind
+from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import BatchSolver, Function, evaluate
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.training import Problem, Training
+
 from .facts import is_refused, require, require_same
 
 _PENALTIES = [(0.3, 0.1), (0.0, 0.5)]
@@ -71,20 +72,6 @@ def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 
     ------
     AssertionError
         If a check fails; the message has the reason.
-
-    Examples
-    --------
-    >>> class Square:
-    ...     def value_and_grad(self, theta):
-    ...         return float(theta @ theta), 2.0 * theta
-    >>> check_loss(Square(), np.ones(3))
-    >>> class Wrong(Square):
-    ...     def value_and_grad(self, theta):
-    ...         return float(theta @ theta), theta
-    >>> check_loss(Wrong(), np.ones(3))
-    Traceback (most recent call last):
-        ...
-    AssertionError: [SC660] Wrong breaks its interface: the gradient is not the slope...
     """
     before = theta.copy()
     value, gradient = loss.value_and_grad(theta)
@@ -127,16 +114,6 @@ def check_solver(solver: BatchSolver) -> None:
     ------
     AssertionError
         If a check fails; the message has the reason.
-
-    Examples
-    --------
-    >>> class Lax(OWLQN):
-    ...     def __post_init__(self):
-    ...         pass  # checks no setting
-    >>> check_solver(Lax())
-    Traceback (most recent call last):
-        ...
-    AssertionError: [SC660] Lax breaks its interface: it takes...
     """
     for key in (field.name for field in fields(solver) if field.init and field.name in _TOO_LOW):
         value = _TOO_LOW[key]

@@ -1,4 +1,4 @@
-"""Checks of solvers, losses, features and targets, for packages that implement them.
+"""Checks of solvers, losses, features and targets.
 
 Each check takes an object that is ready for use, and raises an AssertionError with the violated
 requirement if it fails. Random numbers have fixed seeds.

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Errors, SparseCRFError
+from spacy_sparsecrf.errors import SparseCRFError
 
 
 def require(part: Any, fact: str, holds: object) -> None:
     """Check a condition. fact: states the violation. RAISES: AssertionError with part and fact."""
     if not holds:
         name = getattr(part, "__name__", type(part).__name__)
-        raise AssertionError(Errors.SC660.format(part=name, fact=fact))
+        raise AssertionError(f"{name} breaks its interface: {fact}")
 
 
 def require_same(part: Any, fact: str, got: Any, expected: Any) -> None:
