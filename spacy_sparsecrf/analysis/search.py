@@ -1,15 +1,14 @@
-"""Search for hyperparameters: one setting changes at a time, along falling values of l1.
+"""Search for penalties: a path of falling l1 for each l2, on the corpus or on folds of it.
 
-The corpus is encoded once for each choice of templates, scheme and min_freq. Training at an l1
-begins with the model of the l1 before, so that a path of several l1 costs little more than its
-last one (Friedman, Hastie & Tibshirani 2010, section 2.5).
+The corpus is encoded once. Training at an l1 begins with the model of the l1 before, so that a path
+of several l1 costs little more than its last one (Friedman, Hastie & Tibshirani 2010, section 2.5).
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import compress
-from math import inf, isfinite
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from ..model.model import CRFModel
     from ..solvers.base import StepReport
 
-OWN = "config"  # names the config's own templates
 # Trials end when outer iterations lower the objective by less than this fraction.
 WINDOW = 1e-3
 _FOLD = "spacy_sparsecrf.Fold.v1"
@@ -38,31 +36,14 @@ _FOLD = "spacy_sparsecrf.Fold.v1"
 OnStep = Callable[["StepReport"], None]
 
 
-class Setting(NamedTuple):
-    """Hyperparameters other than l1.
-
-    templates: OWN, sets and templates, joined by "+"; scheme: None if the target has none.
-    """
-
-    templates: str
-    scheme: str | None
-    min_freq: int
-    l2: float
-
-    @property
-    def encoding(self) -> tuple[object, ...]:
-        """The hyperparameters that determine the encoded corpus."""
-        return self[:3]
-
-
 class Trial(NamedTuple):
-    """A trained model: its score, bytes and non-zero weights (means over folds).
+    """A trained model: its penalty, score, bytes and non-zero weights (means over folds).
 
     seconds: of training and scoring along the path so far.
     """
 
-    setting: Setting
     l1: float
+    l2: float
     score: float
     size: int
     n_active: int
@@ -94,8 +75,8 @@ class EncodedPipeline:
         init: the initial model, or None for the solver's own start; on_step: called after each
         outer iteration. RAISES: SparseCRFError if the objective is not finite.
         """
-        given, n_steps = {} if init is None else {"init": init}, 0
-        with closing(self._restart(l1=l1, l2=l2, **given)) as run:
+        start, n_steps = {} if init is None else {"init": init}, 0
+        with closing(self._restart(l1=l1, l2=l2, **start)) as run:
             while not run.end and (n_steps < self._max_steps or not self._max_steps):
                 report = run.step()
                 n_steps += 1
@@ -121,11 +102,11 @@ class EncodedPipeline:
 
 
 class TunableConfig:
-    """A config for `spacy train` whose hyperparameters can be changed.
+    """A config for `spacy train` whose penalty can be changed.
 
     config: not interpolated; folds: number of folds of the training Docs for cross-validation, 0
     to score on the development data; seed: of the folds; name: of the sparse CRF; filled: the
-    block of this component with all defaults; setting: the config's own.
+    block of this component with all defaults.
     RAISES: SparseCRFError as `name_of_crf`, and if there is no training or development data.
     """
 
@@ -137,55 +118,46 @@ class TunableConfig:
                 block = nlp.config["training"][key]
                 raise SparseCRFError(Errors.SC717.format(key=key, block=block))
         self.filled: dict[str, Any] = nlp.config.interpolate()["components"][self.name]
-        scheme, min_freq = self.filled["target"].get("scheme"), self.filled["learning"]["min_freq"]
-        self.setting = Setting(OWN, scheme, min_freq, self.filled["l2"])
-        self._own = config.interpolate()["components"][self.name]
-        self._config, self._folds, self._seed = config, folds, seed
+        self._config = config
+        self._folds = folds
+        self._seed = seed
 
-    def with_values(self, setting: Setting, l1: float) -> Config:
-        """Return the config with the given hyperparameters."""
+    def with_penalty(self, l1: float, l2: float) -> Config:
+        """Return the config with another penalty."""
         config = Config(self._config).copy()
         block, stack = config["components"][self.name], self.filled["learning"]["stack"]
-        block.update(l1=l1, l2=setting.l2)
+        block.update(l1=l1, l2=l2)
         if stack.get("folds"):
             # Fix the first-stage model's penalties: its predictions are part of the corpus.
-            given = {key: value for key, value in stack.items() if value is not None}
-            block["learning"]["stack"] = {key: self.filled[key] for key in ("l1", "l2")} | given
-        blocks = {"templates": "features", "scheme": "target", "min_freq": "learning"}
-        for name, key in blocks.items():
-            value = getattr(setting, name)
-            if value != getattr(self.setting, name):
-                value = self._templates(value) if name == "templates" else value
-                block[key] = (block.get(key) or self.filled[key]) | {name: value}
+            of_config = {key: value for key, value in stack.items() if value is not None}
+            penalty = {key: self.filled[key] for key in ("l1", "l2")}
+            block["learning"]["stack"] = penalty | of_config
         return config
 
-    def _templates(self, text: str) -> list[str]:
-        """Return the templates that a setting names."""
-        own = (self._own.get("features") or self.filled["features"])["templates"]
-        parts = (own if part == OWN else [part] for part in text.split("+"))
-        return [template for part in parts for template in part]
-
-    def encode(self, setting: Setting, l1: float) -> list[EncodedPipeline]:
+    def encode(self, l1: float, l2: float) -> list[EncodedPipeline]:
         """Read and encode the corpus: of one pipeline, or of one for each fold.
 
-        l1: the smallest. The trials' solver has a larger `window` than the config's; they have no
-        checkpoint.
+        l1: the smallest; l2: the first. The trials' solver has a larger `window` than the config's;
+        they have no checkpoint.
         """
-        configs = [self.with_values(setting, l1) for _ in range(self._folds or 1)]
+        configs = [self.with_penalty(l1, l2) for _ in range(self._folds or 1)]
         for fold, config in enumerate(configs):
             block = config["components"][self.name]
-            own = config.get("initialize", {}).get("components", {}).get(self.name, {})
-            own.pop("checkpoint", None)
+            initialize = config.get("initialize", {}).get("components", {}).get(self.name, {})
+            initialize.pop("checkpoint", None)
             window = max(WINDOW, self.filled["solver"]["window"])
             block["solver"] = (block.get("solver") or self.filled["solver"]) | {"window": window}
-            if not self._folds:
-                continue
-            train, dev = (config["training"][f"{key}_corpus"] for key in ("train", "dev"))
-            own = {"@readers": _FOLD, "corpus": util.dot_to_object(config, train), "fold": fold}
-            own |= {"folds": self._folds, "seed": self._seed}
-            for key, held_out in (train, False), (dev, True):
-                util.set_dot_to_object(config, key, own | {"held_out": held_out})
+            if self._folds:
+                self._divide(config, fold)
         return [EncodedPipeline(config, self.name) for config in configs]
+
+    def _divide(self, config: Config, fold: int) -> None:
+        """Make a config read training and development data from the training Docs."""
+        train, dev = (config["training"][f"{key}_corpus"] for key in ("train", "dev"))
+        reader = {"@readers": _FOLD, "corpus": util.dot_to_object(config, train), "fold": fold}
+        reader |= {"folds": self._folds, "seed": self._seed}
+        for key, held_out in (train, False), (dev, True):
+            util.set_dot_to_object(config, key, reader | {"held_out": held_out})
 
 
 @util.registry.readers(_FOLD)  # type: ignore[untyped-decorator]
@@ -200,11 +172,11 @@ def make_fold(
 
     corpus: reads all; folds: number; fold: index; seed: assigns runs of consecutive Docs to folds.
     """
-    kept: list[Example] = []
+    held: list[Example] = []
 
     def read(nlp: Language) -> list[Example]:
-        if kept:
-            return kept
+        if held:
+            return held
         examples = list(corpus(nlp))
         n = len(examples)
         if n < folds:
@@ -212,9 +184,9 @@ def make_fold(
         n_runs = min(n, RUNS * folds)
         of_run = np.random.default_rng(seed).permutation(n_runs) % folds
         chosen = (of_run[np.arange(n) * n_runs // n] == fold) == held_out
-        found = list(compress(examples, chosen))
-        kept.extend(found if held_out else [])
-        return found
+        of_fold = list(compress(examples, chosen))
+        held.extend(of_fold if held_out else [])
+        return of_fold
 
     return read
 
@@ -228,65 +200,52 @@ def name_of_crf(nlp: Language, config: Config) -> str:
     learning = learners(nlp, util.get_sourced_components(config))
     name, crf = next(iter(learning.items()), ("", None))
     if len(learning) != 1 or not isinstance(crf, SparseCRFPipe):
-        found = ", ".join(learning) or "none"
-        raise SparseCRFError(Errors.SC706.format(pipeline=nlp.pipe_names, names=found))
+        names = ", ".join(learning) or "none"
+        raise SparseCRFError(Errors.SC706.format(pipeline=nlp.pipe_names, names=names))
     if not crf.solver.exact or "no l1" in crf.solver.requires:
         raise SparseCRFError(Errors.SC701.format(solver=type(crf.solver).__name__))
     return name
 
 
 def search(
-    values: Mapping[str, Sequence[Any]],
     l1s: Sequence[float],
-    encode: Callable[[Setting], Sequence[EncodedPipeline]],
+    l2s: Sequence[float],
+    pipelines: Sequence[EncodedPipeline],
     on_step: OnStep,
     on_error: Callable[[SparseCRFError], None],
 ) -> Iterator[Trial]:
-    """Train and score each l1 with the first values, then with each other value of one setting.
+    """Train and score each l1 with each l2, beginning with the models of the l1 before.
 
-    A change is made to the best setting so far.
-
-    values: by field of `Setting`; l1s: descending; encode: reads the corpus; on_error: called if
-        a later setting fails.
-    RAISES: SparseCRFError if the first setting fails.
+    l1s: descending; pipelines: one for each fold; on_error: called if a later l2 fails.
+    RAISES: SparseCRFError if the first l2 fails.
     """
-    setting = Setting(**{key: found[0] for key, found in values.items()})
-    changes = [{key: value} for key, found in values.items() for value in found[1:]]
-    best, kept = (-inf, 0), (setting, encode(setting))
-    for change in [{}, *changes]:
-        setting = kept[0]._replace(**change)
+    for l2 in l2s:
         try:
-            is_same = setting.encoding == kept[0].encoding
-            pipelines = kept[1] if is_same else encode(setting)
-            for trial in _follow(setting, l1s, pipelines, on_step):
-                # Of equal scores, the smallest model is best.
-                if best < (rank := (trial.score, -trial.size)):
-                    best, kept = rank, (setting, pipelines)
-                yield trial
+            yield from _follow(l1s, l2, pipelines, on_step)
         except SparseCRFError as error:
-            if not change:
+            if l2 == l2s[0]:
                 raise
             on_error(error)
 
 
 def _follow(
-    setting: Setting, l1s: Sequence[float], pipelines: Sequence[EncodedPipeline], on_step: OnStep
+    l1s: Sequence[float], l2: float, pipelines: Sequence[EncodedPipeline], on_step: OnStep
 ) -> Iterator[Trial]:
     """Train at each l1, beginning with the models of the l1 before."""
     models: list[CRFModel | None] = [None for _ in pipelines]
     seconds = 0.0
     for l1 in l1s:
-        start, found = time.perf_counter(), []
+        start, of_folds = time.perf_counter(), []
         for i, pipeline in enumerate(pipelines):
-            models[i] = model = pipeline.train(l1, setting.l2, models[i], on_step)
-            found.append((len(model.to_bytes()), model.n_active, pipeline.score(model)))
+            models[i] = model = pipeline.train(l1, l2, models[i], on_step)
+            of_folds.append((len(model.to_bytes()), model.n_active, pipeline.score(model)))
         seconds += time.perf_counter() - start
-        size, n_active, score = np.mean(found, axis=0).tolist()
-        yield Trial(setting, l1, score, round(size), round(n_active), seconds)
+        size, n_active, score = np.mean(of_folds, axis=0).tolist()
+        yield Trial(l1, l2, score, round(size), round(n_active), seconds)
 
 
 def choose(trials: Sequence[Trial], within: float = 0.0) -> Trial:
     """Choose the smallest model whose score is at most `within` below the best."""
     floor = max(trial.score for trial in trials) - within
-    best = [trial for trial in trials if trial.score >= floor]
-    return min(best, key=lambda trial: (trial.size, -trial.score))
+    near = [trial for trial in trials if trial.score >= floor]
+    return min(near, key=lambda trial: (trial.size, -trial.score))

@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy.util import load_config
 
 from spacy_sparsecrf.analysis import search
-from spacy_sparsecrf.analysis.search import Setting, Trial, TunableConfig, choose
+from spacy_sparsecrf.analysis.search import EncodedPipeline, Trial, TunableConfig, choose
 from spacy_sparsecrf.cli.config import make_config
 from spacy_sparsecrf.errors import Errors, SparseCRFError
 
@@ -22,8 +22,8 @@ from ..toy import docs_of
 
 pytestmark = pytest.mark.usefixtures("level_of_the_logger")
 
-FEW = ["--l1", "0.3,1", "--l2", "0.3,1", "--min-freq", "1,2"]
-ONE = ["--l1", "1", "--l2", "0.3", "--min-freq", "1"]
+FEW = ["--l1", "0.3,1", "--l2", "0.3,1"]
+ONE = ["--l1", "1", "--l2", "0.3"]
 SGDL1 = "spacy_sparsecrf.SGDL1.v1"
 
 
@@ -41,26 +41,20 @@ def tune(directory: Path, *arguments: object) -> tuple[list[list[str]], Any, str
     return rows, load_config(path), text
 
 
-def test_each_value_is_tried_with_the_best_of_the_others(tmp_path, hard):
-    rows, config, text = tune(tmp_path, *FEW, "--templates", "config,@entities", *hard.arguments)
-    # The config's settings, other templates, min_freq = 2 and another l2, along falling l1.
-    assert [row[-5] for row in rows] == ["1", "0.3"] * 4
-    assert [row[0] for row in rows] == [f"{trial}/8" for trial in range(1, 9)]
+def test_each_l2_is_tried_along_falling_l1(tmp_path, hard):
+    rows, config, text = tune(tmp_path, *FEW, *hard.arguments)
+    assert [row[-5] for row in rows] == ["1", "0.3"] * 2
+    assert [row[0] for row in rows] == [f"{trial}/4" for trial in range(1, 5)]
     used = [int(row[1]) for row in rows]
-    assert used == sorted(used) and "8 trials, at most 600 s" in text
-    # Each setting is printed once, above its path.
-    pattern = r"templates (\S+), min_freq (\d), l2 (\S+)\n(?:    trial.*\n)? +(\d)/8"
-    settings = re.findall(pattern, text)
-    assert [own[3] for own in settings] == ["1", "3", "5", "7"]
-    assert [own[0] for own in settings[:2]] == ["config", "@entities"]
-    assert [own[1] for own in settings[:3]] == ["1", "1", "2"]
-    assert [float(own[2]) for own in settings] == [0.3] * 3 + [1.0]
-    assert settings[1][1:3] == settings[0][1:3]
+    assert used == sorted(used) and "4 trials, at most 600 s" in text
+    # Each l2 is printed once, above its path; the config's own is first.
+    l2s = re.findall(r"l2 (\S+)\n(?:    trial.*\n)? +(\d)/4", text)
+    assert l2s == [("0.3", "1"), ("1.0", "3")]
     ranks = [(float(row[-4]), -float(row[-2].replace(",", ""))) for row in rows]
-    i_best = max(range(8), key=lambda i: ranks[i])
+    i_best = max(range(4), key=lambda i: ranks[i])
     best = rows[i_best]
     block = config["components"]["sparse_crf"]
-    assert [block["l1"], block["l2"]] == [float(best[-5]), float(settings[i_best // 2][2])]
+    assert [block["l1"], block["l2"]] == [float(best[-5]), float(l2s[i_best // 2][0])]
     assert f"the best score: {best[-4]}" in text
     weights = [int(row[-3].replace(",", "")) for row in rows]
     assert all(a < b for a, b in zip(weights[::2], weights[1::2], strict=True))
@@ -75,7 +69,7 @@ def test_a_model_is_trained_from_the_one_before(hard, tmp_path):
         }
     )
     tunable = TunableConfig(config, 0, 0)
-    [pipeline] = tunable.encode(tunable.setting, 0.1)
+    [pipeline] = tunable.encode(0.1, 1.0)
     reports: list[Any] = []
     last = pipeline.train(0.3, 1.0, None, reports.append)
     n_steps = len(reports)
@@ -116,32 +110,30 @@ def test_the_best_so_far_is_written(options, shown, tmp_path, hard, monkeypatch)
     assert config["components"]["sparse_crf"]["l1"] == 1.0
 
 
-def test_settings_that_fail_are_left_out(tmp_path, hard, monkeypatch):
-    def encode(self: TunableConfig, setting: Setting, l1: float) -> Any:
-        if setting.min_freq == 2:
-            raise SparseCRFError(Errors.SC351.format(min_freq=2, n_tokens=3))
-        return original(self, setting, l1)
+def test_a_value_that_fails_is_left_out(tmp_path, hard, monkeypatch):
+    def train(self: EncodedPipeline, l1: float, l2: float, *arguments: Any) -> Any:
+        if l2 == 1.0:
+            raise SparseCRFError(Errors.SC705.format(l1=l1, objective=float("inf")))
+        return original(self, l1, l2, *arguments)
 
-    original = TunableConfig.encode
-    monkeypatch.setattr(TunableConfig, "encode", encode)
+    original = EncodedPipeline.train
+    monkeypatch.setattr(EncodedPipeline, "train", train)
     rows, _, text = tune(tmp_path, *FEW, *hard.arguments)
-    assert len(rows) == 4 and "left out: [SC351]" in text
+    assert len(rows) == 2 and "left out: [SC705]" in text
 
 
-def test_scheme_and_templates_reach_the_config():
-    text = make_config("ner").replace("= null", '= "x.spacy"', 2)
+def test_penalties_of_a_first_stage_do_not_change():
+    text = make_config("ner_documents").replace("= null", '= "x.spacy"', 2)
     tunable = TunableConfig(Config().from_str(text, interpolate=False), 0, 0)
-    assert tunable.setting == Setting("config", "IOB2", 1, 1.0)
-    found = tunable.with_values(Setting("config+@tags", "BILUO", 2, 3.0), 0.5)
-    block = found["components"]["ner"]
-    assert block["target"]["scheme"] == "BILUO" and block["learning"]["min_freq"] == 2
-    assert block["features"]["templates"] == ["@entities", "@word_labels", "@tags"]
+    block = tunable.with_penalty(0.5, 3.0)["components"]["ner"]
     assert (block["l1"], block["l2"]) == (0.5, 3.0)
+    stack = block["learning"]["stack"]
+    assert (stack["l1"], stack["l2"]) == (tunable.filled["l1"], tunable.filled["l2"])
 
 
 def test_the_smallest_model_near_the_best_is_chosen():
     own = [(0.9, 5), (0.9, 6), (0.8, 3), (0.7, 3), (0.95, 9), (0.95, 10)]
-    trials = [Trial(Setting("config", None, 1, 1.0), 1.0, *each, 1, 1.0) for each in own]
+    trials = [Trial(1.0, 1.0, score, size, 1, 1.0) for score, size in own]
     assert choose(trials) == trials[4]
     assert choose(trials, 0.06) == trials[0]
     assert choose(trials, 1.0) == trials[2]
@@ -162,10 +154,6 @@ def test_the_smallest_model_near_the_best_is_chosen():
         ("SC614", ["--l1", "2,x"]),
         ("SC614", ["--l2", "1,x"]),
         ("SC205", ["--l2", "-1"]),
-        ("SC205", ["--min-freq", "0"]),
-        ("SC614", ["--scheme", "IOB2"]),
-        ("SC101", ["--templates", "u:lower"]),
-        ("SC106", ["--templates", "@nothing"]),
         ("SC706", ["--training.frozen_components", '["sparse_crf"]']),
         ("SC701", ["--components.sparse_crf.solver.@crf_solvers", SGDL1]),
         ("SC608", ["-o", SHIPPED_CONFIG]),
