@@ -103,7 +103,7 @@ def grown(array: Array, n: int) -> Array:
     return longer
 
 
-def distinct(hashes: Hashes) -> tuple[Hashes, Ints, Longs]:
+def number_hashes(hashes: Hashes) -> tuple[Hashes, Ints, Longs]:
     """Find the distinct values of hashes, without sorting them.
 
     hashes: [n] uint64. RETURNS: keys [O] uint64, by first occurrence; the index of each hash among
@@ -132,7 +132,7 @@ def number_features(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
         CSR: indptr [R + 1] int64, ids [nnz] int32.
     """
     present = hashes != 0
-    keys, ids, counts = distinct(hashes[present])
+    keys, ids, counts = number_hashes(hashes[present])
     order = np.argsort(-counts, kind="stable")
     indptr = np.append(0, np.cumsum(present.sum(axis=1, dtype=np.int64)))
     return keys[order], indptr, positions(order, len(order))[ids]
@@ -146,7 +146,7 @@ def without_rare(hashes: Hashes, min_freq: int, n_tokens: Longs) -> Hashes:
     RETURNS: hashes, with 0 for removed features. Features conjoined with the label, and those
         conjoined with label pairs, are counted separately.
     """
-    _, ids, _ = distinct(hashes.reshape(-1))
+    _, ids, _ = number_hashes(hashes.reshape(-1))
     counts = np.bincount(ids, np.repeat(n_tokens, hashes.shape[1]))
     rare = counts < min_freq
     return np.where(rare[ids.reshape(hashes.shape)], np.uint64(0), hashes)

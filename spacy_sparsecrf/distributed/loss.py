@@ -8,18 +8,19 @@ are bit-identical for any number of workers.
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import chain, count, pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from ..corpus.coordinates import NO_COORDINATES, Coordinates, Weights, distinct
 from ..corpus.encoded import EncodedCorpus
-from ..corpus.numbering import Hashes, find_ascending
+from ..corpus.numbering import Array, Floats, Hashes, Longs, Mask, find_ascending
 from ..corpus.transform import reduced, sliced, weighted, with_distinct_contexts
-from ..loss.chain import ChainLoss, FullLoss, Violators, largest, places_of
-from ..loss.lattice import Floats, Longs, Mask
-from ..loss.observed import distinct
+from ..loss.base import ExampleLoss, Loss, Violators, Which, WorkingLoss
+from ..loss.chain import ChainLoss, largest
+from ..loss.size import Size
 from ..loss.tree import maximal_subtrees, sum_over_tree
-from ..loss.working import OffsetLoss, WorkingLoss
+from ..loss.working import ChainWorkingLoss
 from ..loss.workspace import LIMITS, Limits
 from ..parallel import WorkerPool, Workers
 from ..penalty import ElasticNet
@@ -34,7 +35,7 @@ _ROUNDED = 1.0 - 1e-9
 # Shards are small, and workers process several at a time: each is cut into few chunks.
 _OF_SHARD = LIMITS._replace(n_chunks=2)
 # Working losses that a worker keeps: before and after a screening.
-_KEPT = 2
+_CACHED = 2
 
 
 class ShardProblem(NamedTuple):
@@ -43,54 +44,68 @@ class ShardProblem(NamedTuple):
     n_labels: int
     label_weights: Floats | None
     precision: str
-    observed_only: bool
     valid: Mask | None
 
     def corpus(self, corpus: EncodedCorpus) -> EncodedCorpus:
         """Return the sequences with their weights."""
         return corpus if self.label_weights is None else weighted(corpus, self.label_weights)
 
-    def loss(
-        self, corpus: EncodedCorpus, workers: Workers, limits: Limits = LIMITS, **options: Any
-    ) -> ChainLoss:
-        """Return the loss of sequences. options: further arguments of `ChainLoss`."""
-        given = self.n_labels, workers, self.precision
-        return ChainLoss(corpus, *given, valid=self.valid, limits=limits, **options)
+    def loss(self, corpus: EncodedCorpus, workers: Workers, limits: Limits = LIMITS) -> ChainLoss:
+        """Return the loss of sequences."""
+        return ChainLoss(
+            corpus,
+            self.n_labels,
+            workers,
+            precision=self.precision,
+            valid=self.valid,
+            limits=limits,
+        )
 
 
-class _Weights(NamedTuple):
-    """Working weights of a shard. places: [k], indices in the whole working set; found: the last
-    evaluation: weights, value and gradient.
-    """
+class _Evaluation(NamedTuple):
+    """The value and the gradient [k] of a shard at weights theta [k]."""
 
-    working: WorkingLoss
-    places: Longs
-    found: list[tuple[Floats, float, Floats]]
+    theta: Floats
+    value: float
+    gradient: Floats
 
-    def evaluate(self, theta: Floats) -> tuple[float, Floats]:
+
+class _ShardWeights:
+    """Working weights of a shard. indices: [k], in the whole working set."""
+
+    def __init__(self, working: ChainWorkingLoss, indices: Longs) -> None:
+        self.working = working
+        self.indices = indices
+        self._evaluation: _Evaluation | None = None
+
+    def evaluate(self, theta: Floats) -> _Evaluation:
         """Return the value and the gradient [k] at weights [K]; the workspace keeps marginals."""
-        own = theta[self.places]
+        of_shard = theta[self.indices]
         contents = self.working.space.contents
-        if not (self.found and contents is not None and contents.are_of(self.working, own)):
-            self.found[:] = [(own, *self.working.value_and_grad(own))]
-        return self.found[0][1:]
+        is_current = contents is not None and contents.are_of(self.working, of_shard)
+        if self._evaluation is None or not is_current:
+            value, gradient = self.working.value_and_grad(of_shard)
+            self._evaluation = _Evaluation(of_shard, value, gradient)
+        return self._evaluation
 
-    def gradient_at(self, last: "_Weights", theta: Floats) -> Floats:
+    def gradient_at(self, evaluated: "_ShardWeights", theta: Floats) -> Floats:
         """Return the gradient [k] at the last evaluation of other weights, a subset of these.
 
-        last: the other weights; theta: values of their whole working set. Their marginals are kept.
+        evaluated: the other weights; theta: values of their whole working set. Their marginals are
+        kept.
         """
-        last.evaluate(theta)
-        return self.working.gradient_from(last.working.marginals(theta[last.places]))
+        evaluated.evaluate(theta)
+        contents = evaluated.working.marginals(theta[evaluated.indices])
+        return self.working.gradient_from(contents)
 
-    def curvature_at(self, last: "_Weights", theta: Floats) -> Floats:
+    def curvature_at(self, evaluated: "_ShardWeights", theta: Floats) -> Floats:
         """Return the shard's term of the curvature [k] at the last evaluation of other weights.
 
-        Of pairs, the observed counts, to which the gradient of all shards is added. last, theta:
-        see `gradient_at`.
+        Of pairs, the observed counts, to which the gradient of all shards is added. evaluated,
+        theta: see `gradient_at`.
         """
-        last.evaluate(theta)
-        return self.working.curvature(np.zeros(len(self.places)))
+        evaluated.evaluate(theta)
+        return self.working.curvature(np.zeros(len(self.indices)))
 
 
 class _ShardLoss:
@@ -100,34 +115,27 @@ class _ShardLoss:
         self, number: int, corpus: EncodedCorpus, problem: ShardProblem, workers: Workers
     ) -> None:
         self.number = number
-        used = np.isin(np.arange(len(corpus.ctx_indptr) - 1), corpus.context)
-        features = corpus.ctx_indices[np.repeat(used, np.diff(corpus.ctx_indptr))]
+        is_used = np.isin(np.arange(len(corpus.ctx_indptr) - 1), corpus.context)
+        features = corpus.ctx_indices[np.repeat(is_used, np.diff(corpus.ctx_indptr))]
         pairs = np.unique(features).astype(np.int64) + len(corpus.unigram_keys)
-        unigram, widths = np.unique(corpus.uni_indices), corpus.widths(problem.n_labels)
-        self._features = np.concatenate((unigram.astype(np.int64), pairs))
-        self._own, self._whole = (len(unigram), widths), (len(corpus.unigram_keys), widths)
-        own = with_distinct_contexts(reduced(corpus, self._features))
-        self.loss = problem.loss(own, workers, _OF_SHARD)
+        unigrams = np.unique(corpus.uni_indices).astype(np.int64)
+        self._features = np.concatenate((unigrams, pairs))
+        self._coding = Coordinates.of(corpus, problem.n_labels)
+        of_shard = with_distinct_contexts(reduced(corpus, self._features))
+        self.loss = problem.loss(of_shard, workers, _OF_SHARD)
 
     def to_global(self, coordinates: Longs) -> Longs:
         """Return the coordinates [n] in the whole corpus of weights of the shard."""
-        feature, place = places_of(coordinates, *self._own)
-        return _coordinates_of(self._features[feature], place, *self._whole)
+        feature, position = self.loss.coding.locate(coordinates)
+        return self._coding.at(self._features[feature], position)
 
-    def restrict(self, coordinates: Longs) -> _Weights:
+    def restrict(self, coordinates: Longs) -> _ShardWeights:
         """Return the loss on those of the weights [K] that occur in the shard."""
-        feature, place = places_of(coordinates, *self._whole)
+        feature, position = self._coding.locate(coordinates)
         feature = find_ascending(self._features, feature)
-        places = np.flatnonzero(feature >= 0)
-        inner = _coordinates_of(feature[places], place[places], *self._own)
-        return _Weights(self.loss.restrict(inner), places, [])
-
-
-def _coordinates_of(feature: Longs, place: Longs, n_unigram: int, widths: tuple[int, int]) -> Longs:
-    """Return coordinates: the inverse of `places_of`."""
-    pair = n_unigram * widths[0] + (feature - n_unigram) * widths[1]
-    found: Longs = np.where(feature >= n_unigram, pair, feature * widths[0]) + place
-    return found
+        indices = np.flatnonzero(feature >= 0)
+        local = self.loss.coding.at(feature[indices], position[indices])
+        return _ShardWeights(self.loss.restrict(local), indices)
 
 
 class ShardLosses:
@@ -142,21 +150,22 @@ class ShardLosses:
         self,
         corpus: EncodedCorpus,
         shard_ptr: Longs,
+        *,
         first: int,
         problem: ShardProblem,
         workers: Workers,
     ) -> None:
-        own = problem.corpus(corpus)
+        corpus = problem.corpus(corpus)
         self._workers = workers
         self._nodes = maximal_subtrees(first, first + len(shard_ptr) - 1)
-        shards = [sliced(own, *shard_ptr[i : i + 2]) for i in range(len(shard_ptr) - 1)]
+        shards = [sliced(corpus, begin, end) for begin, end in pairwise(shard_ptr.tolist())]
         share = max(1, workers.n_threads // max(1, len(shards)))
         self._shards = [
             _ShardLoss(first + i, shard, problem, Workers(share))
             for i, shard in enumerate(shards)
             if shard.with_labels()[0].any()
         ]
-        self._kept: OrderedDict[int, list[_Weights]] = OrderedDict()
+        self._cache: OrderedDict[int, list[_ShardWeights]] = OrderedDict()
 
     def are_convex(self) -> list[bool]:
         """Return for each shard whether its loss is convex."""
@@ -165,72 +174,99 @@ class ShardLosses:
     def _of_each(self, function: Callable[[int], ResultT]) -> list[ResultT]:
         """Call a function for the index of each shard, in parallel."""
         chunks = list(pairwise(range(len(self._shards) + 1)))
-        return self._workers.map(lambda place, _: function(place), chunks)
+        return self._workers.map(lambda i, _: function(i), chunks)
 
-    def _weights(self, number: int, coordinates: Longs) -> list[_Weights]:
-        if number not in self._kept:
-            while len(self._kept) >= _KEPT:
-                self._kept.popitem(last=False)
-            self._kept[number] = self._of_each(lambda i: self._shards[i].restrict(coordinates))
-        self._kept.move_to_end(number)
-        return self._kept[number]
+    def _weights(self, working_set: "WorkingSet") -> list[_ShardWeights]:
+        number, coordinates = working_set
+        if number not in self._cache:
+            while len(self._cache) >= _CACHED:
+                self._cache.popitem(last=False)
+            self._cache[number] = self._of_each(lambda i: self._shards[i].restrict(coordinates))
+        self._cache.move_to_end(number)
+        return self._cache[number]
 
-    def _summed(self, places: list[Longs], values: list[Floats], n: int) -> Partials:
+    def _summed(self, indices: list[Longs], terms: list[Floats], n: int) -> Partials:
         """Return the sums [n] of the nodes over shards with gold labels.
 
-        places, values: of each shard, indices of the sums and its terms there.
+        indices, terms: of each shard, indices of the sums and its terms there.
         """
         numbers = [shard.number for shard in self._shards]
 
-        def sums(i: int) -> Floats:
-            found = np.zeros(n)
-            found[places[i]] = values[i]
-            return found
+        def expanded(i: int) -> Floats:
+            sums = np.zeros(n)
+            sums[indices[i]] = terms[i]
+            return sums
 
         totals = {
-            begin: sum_over_tree((n, sums(i)) for i, n in enumerate(numbers) if begin <= n < end)
+            begin: sum_over_tree(
+                (number, expanded(i)) for i, number in enumerate(numbers) if begin <= number < end
+            )
             for begin, end in self._nodes
         }
         return [(begin, total) for begin, total in totals.items() if total is not None]
 
-    def evaluate(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
-        """Return sums of the gradient [K] and, last, the value; number: of the working set."""
-        all_of = self._weights(number, coordinates)
-        results = self._of_each(lambda i: all_of[i].evaluate(theta))
-        places = [np.append(each.places, -1) for each in all_of]
-        values = [np.append(gradient, value) for value, gradient in results]
-        return self._summed(places, values, len(theta) + 1)
+    def evaluate(self, working_set: "WorkingSet", theta: Floats) -> Partials:
+        """Return sums of the gradient [K] and, last, the value, at theta [K]."""
+        of_shards = self._weights(working_set)
+        evaluations = self._of_each(lambda i: of_shards[i].evaluate(theta))
+        indices = [np.append(weights.indices, -1) for weights in of_shards]
+        terms = [np.append(of_shard.gradient, of_shard.value) for of_shard in evaluations]
+        return self._summed(indices, terms, len(theta) + 1)
 
-    def at_last(self, method: str, *args: Any) -> Partials:
+    def gradient_at(
+        self, working_set: "WorkingSet", evaluated: "WorkingSet", theta: Floats
+    ) -> Partials:
+        """Return sums [K] of the gradient at the last evaluation; see `_terms_at`."""
+        return self._terms_at(_ShardWeights.gradient_at, working_set, evaluated, theta)
+
+    def curvature_at(
+        self, working_set: "WorkingSet", evaluated: "WorkingSet", theta: Floats
+    ) -> Partials:
+        """Return sums [K] of the curvature at the last evaluation; see `_terms_at`."""
+        return self._terms_at(_ShardWeights.curvature_at, working_set, evaluated, theta)
+
+    def _terms_at(
+        self,
+        terms_of: Callable[[_ShardWeights, _ShardWeights, Floats], Floats],
+        working_set: "WorkingSet",
+        evaluated: "WorkingSet",
+        theta: Floats,
+    ) -> Partials:
         """Return sums [K] at the last evaluation of other weights. No shard is evaluated again.
 
-        method: of `_Weights`, which returns the terms of a shard; args: number and coordinates [K]
-        of a working set, those of the other weights, and their values.
+        terms_of: the terms of a shard; evaluated, theta: the other weights, and their values.
         """
-        own, last, theta = args[:2], args[2:4], args[4]
-        before, all_of = self._weights(*last), self._weights(*own)
-        terms = self._of_each(lambda i: getattr(all_of[i], method)(before[i], theta))
-        return self._summed([each.places for each in all_of], terms, len(own[1]))
+        of_evaluated, of_shards = self._weights(evaluated), self._weights(working_set)
+        terms = self._of_each(lambda i: terms_of(of_shards[i], of_evaluated[i], theta))
+        indices = [weights.indices for weights in of_shards]
+        return self._summed(indices, terms, len(working_set.coordinates))
 
-    def candidates(self, number: int, coordinates: Longs, theta: Floats, threshold: float) -> Longs:
+    def violating(self, working_set: "WorkingSet", theta: Floats, threshold: float) -> Longs:
         """Return coordinates of potential weights whose gradient in a shard exceeds a threshold."""
-        all_of = self._weights(number, coordinates)
+        of_shards = self._weights(working_set)
 
         def beyond(i: int) -> Longs:
-            shard, weights = self._shards[i], all_of[i]
-            own = weights.working, theta[weights.places], threshold, shard.loss.n_potential
-            return shard.loss.screen(*own)[0]
+            loss, weights = self._shards[i].loss, of_shards[i]
+            inner = theta[weights.indices]
+            return loss.screen(weights.working, inner, threshold, loss.n_potential).coordinates
 
         return self._united(beyond)
 
-    def coordinates(self, which: str) -> Longs:
-        """Return the coordinates of all shards. which: the method of `ChainLoss` for a shard's."""
-        return self._united(lambda i: getattr(self._shards[i].loss, which)())
+    def coordinates(self, which: Which) -> Longs:
+        """Return the coordinates of all shards; see `Loss.coordinates`."""
+        return self._united(lambda i: self._shards[i].loss.coordinates(which))
 
-    def _united(self, own: Callable[[int], Longs]) -> Longs:
-        """Return coordinates in the whole corpus, ascending. own: those of a shard, by index."""
-        found = self._of_each(lambda i: self._shards[i].to_global(own(i)))
-        return distinct(np.concatenate([np.empty(0, np.int64), *found]))
+    def _united(self, of_shard: Callable[[int], Longs]) -> Longs:
+        """Return coordinates in the whole corpus, ascending. of_shard: those of a shard."""
+        united = self._of_each(lambda i: self._shards[i].to_global(of_shard(i)))
+        return distinct(np.concatenate([NO_COORDINATES, *united]))
+
+
+class WorkingSet(NamedTuple):
+    """Coordinates [K] int64, ascending, and a unique number, by which workers cache them."""
+
+    number: int
+    coordinates: Longs
 
 
 class Partition(NamedTuple):
@@ -256,117 +292,125 @@ class Partition(NamedTuple):
 
     def names(self, keys: Hashes) -> dict[int, str]:
         """Return the names of features, by hash; see `NameRecord`."""
-        return {key: name for own in self.ask("names", keys) for key, name in own.items()}
+        named: dict[int, str] = {}
+        for of_worker in self.ask("names", keys):
+            named |= of_worker
+        return named
 
 
-class PartitionedWorkingLoss(OffsetLoss):
+class PartitionedWorkingLoss(WorkingLoss):
     """Value and gradient of the loss on a working set; see `WorkingLoss`.
 
-    loss: the full problem; coordinates: [K] int64, ascending; origin: [K] float64, weights of the
-    prior, to which solvers' weights are added, or [0].
+    loss: the full problem; coordinates: [K] int64, ascending.
     """
 
-    is_divided = True
-
-    def __init__(self, loss: "PartitionedLoss", coordinates: Longs, origin: Floats) -> None:
-        self.coordinates, self.origin, self._loss = coordinates, origin, loss
-        # Workers cache the working set by a unique number.
-        self.named = next(loss.numbers), loss.partition.pool.share(coordinates)
-
-    def args(self, weights: Floats) -> tuple[Any, ...]:
-        """Return the arguments that send weights [K] of the model to workers."""
-        return *self.named, self._loss.partition.pool.share(weights)
+    def __init__(self, loss: "PartitionedLoss", coordinates: Longs) -> None:
+        self.coordinates, self._loss = coordinates, loss
+        self.shared = loss.partition.pool.share(WorkingSet(next(loss.numbers), coordinates))
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient; see `WorkingLoss.value_and_grad`."""
-        weights = self.model_weights(theta)
-        self._loss.evaluated = self, weights
-        sums = self._loss.partition.summed("evaluate", *self.args(weights))
+        self._loss.evaluated = self, theta
+        partition = self._loss.partition
+        sums = partition.summed("evaluate", self.shared, partition.pool.share(theta))
         if not np.isfinite(sums[-1]):
             return np.inf, np.zeros_like(theta)
         return float(sums[-1]), sums[:-1]
 
-    def gradient_at(self, last: "PartitionedWorkingLoss", weights: Floats) -> Floats:
+    def gradient_at(self, evaluated: "PartitionedWorkingLoss", theta: Floats) -> Floats:
         """Return the gradient at the last evaluation of a loss on a subset of the weights."""
-        self._loss.evaluated = last, weights
-        return self._at_last("gradient_at")
+        self._loss.evaluated = evaluated, theta
+        return self._at_evaluated("gradient_at")
 
     def curvature(self, gradient: Floats) -> Floats:
         """Approximate the diagonal of the Hessian; see `WorkingLoss.curvature`."""
-        found, pairs = self._at_last("curvature_at"), self.coordinates >= self._loss.n_unigram
-        found[pairs] = np.maximum(found[pairs] + gradient[pairs], 0.0)
-        return found
+        curvature = self._at_evaluated("curvature_at")
+        is_pair = self.coordinates >= self._loss.coding.first_pair
+        # The sum of a single worker is an array of another process, which is not writable.
+        return np.where(is_pair, np.maximum(curvature + gradient, 0.0), curvature)
 
-    def _at_last(self, method: str) -> Floats:
-        """Return sums over shards at the last evaluation; method: of `_Weights`."""
+    def _at_evaluated(self, method: str) -> Floats:
+        """Return sums over shards at the last evaluation; method: of `ShardLosses`."""
         assert self._loss.evaluated is not None
-        last, weights = self._loss.evaluated
-        return self._loss.partition.summed("at_last", method, *self.named, *last.args(weights))
+        evaluated, theta = self._loss.evaluated
+        partition = self._loss.partition
+        weights = partition.pool.share(theta)
+        return partition.summed(method, self.shared, evaluated.shared, weights)
 
 
-class PartitionedLoss(FullLoss):
+class PartitionedLoss(Loss):
     """The full problem: restricts the loss to working sets, and screens; see `ChainLoss`.
 
-    partition: the workers with the sequences; are_convex: for each shard whether its loss is;
-    n_potential: number of potential weights; n_unigram: of these, of unigram weights, which come
-    first; observed_only, prior: see `ChainLoss`.
+    partition: the workers with the sequences; index: corpus without sequences; n_labels: Y;
+    is_convex: whether the loss of each shard is.
     """
 
+    has_examples = False
+
     def __init__(
-        self,
-        partition: Partition,
-        are_convex: list[bool],
-        n_potential: int,
-        n_unigram: int,
-        observed_only: bool,
-        prior: tuple[Longs, Floats] | None,
+        self, partition: Partition, index: EncodedCorpus, n_labels: int, *, is_convex: bool
     ) -> None:
-        self.partition, self.n_potential, self.prior = partition, n_potential, prior
-        self.n_unigram = n_unigram
-        if observed_only:
-            self.candidates = self._coordinates("observed_coordinates")
-            self.n_potential = len(self.candidates)
-        self.is_convex = all(are_convex)
+        self.partition, self._index = partition, index
+        self.coding = Coordinates.of(index, n_labels)
+        self.n_potential = index.n_potential(n_labels)
+        self.n_sequences = int(partition.shard_ptr[-1])
+        self.is_convex = is_convex
         self.numbers: Iterator[int] = count()
         # The loss that was evaluated last, and the weights.
         self.evaluated: tuple[PartitionedWorkingLoss, Floats] | None = None
 
-    def _coordinates(self, which: str) -> Longs:
-        return self.with_prior(distinct(np.concatenate(self.partition.ask("coordinates", which))))
+    @property
+    def arrays(self) -> list[Array]:
+        """Arrays that identify the corpus: a digest of each shard, and the index."""
+        digests: list[str] = [*chain.from_iterable(self.partition.ask("digests"))]
+        shards = np.frombuffer("".join(digests).encode(), np.uint8)
+        return [shards, *self._index.arrays.values()]
 
-    def descent_coordinates(self) -> Longs:
-        """Return the coordinates of all shards; see `ChainLoss.descent_coordinates`."""
-        if self.candidates is not None:
-            return self.candidates
-        return self._coordinates("descent_coordinates")
+    def size(self, l1: float, history: int = 0, n_potential: int | None = None) -> Size:
+        """Return the size without the memory, which workers need; see `Loss.size`."""
+        n_features = len(self._index.unigram_keys) + len(self._index.bigram_keys)
+        n_potential = self.n_potential if n_potential is None else n_potential
+        return Size(n_features, n_potential, n_observed=None, n_bytes=None)
+
+    def close(self) -> None:
+        """Release the workers."""
+        self.partition.pool.close()
+
+    def coordinates(self, which: Which, known: Longs = NO_COORDINATES) -> Longs:
+        """Return the coordinates of all shards; see `Loss.coordinates`."""
+        if which == "all":
+            return np.arange(self.n_potential, dtype=np.int64)
+        return distinct(np.concatenate([known, *self.partition.ask("coordinates", which)]))
 
     def first_weights(
-        self, start: Callable[..., tuple[Longs, Floats]], penalty: ElasticNet
-    ) -> tuple[Longs, Floats]:
+        self, start: Callable[[Loss, ElasticNet], Weights], penalty: ElasticNet
+    ) -> Weights:
         """Return the weights of the warm start, which the first worker computes."""
-        args = start, penalty, self.prior
-        found: tuple[Longs, Floats] = self.partition.pool.ask("warm_start", [args])[0]
-        return found
+        (weights,) = self.partition.pool.ask("warm_start", [(start, penalty)])
+        return cast("Weights", weights)
 
-    def restrict(self, coordinates: Longs, stochastic: bool = False) -> PartitionedWorkingLoss:
+    def restrict(self, coordinates: Longs) -> PartitionedWorkingLoss:
         """Return the loss as a function of some weights; all others are zero."""
-        return PartitionedWorkingLoss(self, coordinates, self.origin_at(coordinates))
+        return PartitionedWorkingLoss(self, coordinates)
+
+    def by_example(self, coordinates: Longs, origin: Floats | None = None) -> ExampleLoss:
+        """Not possible: workers have the examples."""
+        raise NotImplementedError
 
     def screen(
-        self, working: PartitionedWorkingLoss, theta: Floats, threshold: float, limit: int
+        self, working: WorkingLoss, theta: Floats, threshold: float, limit: int
     ) -> Violators:
         """Find the potential weights whose loss gradient exceeds a threshold; see `ChainLoss`.
 
         If a sum over shards exceeds the threshold, the gradient of some shard exceeds its share. So
         shards first report coordinates above their share, whose gradients are then summed.
         """
-        share = threshold * _ROUNDED / (len(self.partition.shard_ptr) - 1)
-        weights = working.model_weights(theta)
-        found = self.partition.ask("candidates", *working.args(weights), share)
-        allowed = np.concatenate(found)
-        if self.candidates is not None:
-            allowed = allowed[find_ascending(self.candidates, allowed) >= 0]
-        wanted = distinct(np.concatenate([working.coordinates, allowed]))
-        gradient = self.restrict(wanted).gradient_at(working, weights)
+        assert isinstance(working, PartitionedWorkingLoss)
+        partition = self.partition
+        share = threshold * _ROUNDED / (len(partition.shard_ptr) - 1)
+        weights = partition.pool.share(theta)
+        violating = partition.ask("violating", working.shared, weights, share)
+        wanted = distinct(np.concatenate([working.coordinates, *violating]))
+        gradient = self.restrict(wanted).gradient_at(working, theta)
         beyond = np.abs(gradient) > threshold
         return largest(wanted[beyond], gradient[beyond], threshold, limit)

@@ -1,24 +1,21 @@
 """Training on a corpus that is partitioned among workers of a pool; see `distributed.loss`."""
 
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from itertools import chain, pairwise
-from typing import Any
 
 import numpy as np
 
+from ..corpus.coordinates import Weights
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import InvalidGoldError, InvalidTransition, find_invalid
-from ..corpus.numbering import Array, Mask
+from ..corpus.numbering import Array, Longs, Mask
 from ..corpus.transform import sliced
 from ..errors import Errors, SparseCRFError
-from ..loss.size import Size
+from ..loss.base import Loss
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import Floats, Longs
-from ..solvers.warm_start import WarmStart
 from ..training.checkpoint import digest
-from ..training.run import Run
-from ..training.training import Training
+from ..training.training import Problem
 from .loss import Partition, PartitionedLoss, ShardLosses, ShardProblem
 
 # The warm start uses the first sequences of the corpus, at least this many tokens.
@@ -47,9 +44,14 @@ class WorkerShard:
         RETURNS: for each shard whether its loss is convex.
         """
         self._problem = problem
-        own = self.corpus, self.shard_ptr, self.first
-        self._losses = ShardLosses(*own, problem, self.workers)
-        for name in ("evaluate", "at_last", "candidates", "coordinates"):
+        self._losses = ShardLosses(
+            self.corpus,
+            self.shard_ptr,
+            first=self.first,
+            problem=problem,
+            workers=self.workers,
+        )
+        for name in ("evaluate", "gradient_at", "curvature_at", "violating", "coordinates"):
             setattr(self, name, getattr(self._losses, name))
         return self._losses.are_convex()
 
@@ -64,19 +66,17 @@ class WorkerShard:
         RETURNS: them or None; the number of the token in its sequence, from 0; and the numbers of
             sequences and tokens of the worker.
         """
-        found, offsets = find_invalid(self.corpus, valid), self.corpus.offsets
-        number = 0 if found is None else found.token - int(offsets[found.sequence])
-        return found, number, (len(offsets) - 1, int(offsets[-1]))
+        invalid, offsets = find_invalid(self.corpus, valid), self.corpus.offsets
+        number = 0 if invalid is None else invalid.token - int(offsets[invalid.sequence])
+        return invalid, number, (len(offsets) - 1, int(offsets[-1]))
 
     def warm_start(
-        self, start: WarmStart, penalty: ElasticNet, prior: tuple[Longs, Floats] | None
-    ) -> tuple[Longs, Floats]:
-        """Return initial weights from the beginning of the corpus; prior: see `ChainLoss`."""
+        self, start: Callable[[Loss, ElasticNet], Weights], penalty: ElasticNet
+    ) -> Weights:
+        """Return initial weights from the beginning of the corpus."""
         assert self.beginning is not None
-        problem, corpus = self._problem, self._problem.corpus(self.beginning)
-        only = problem.observed_only
-        loss = problem.loss(corpus, self.workers, observed_only=only, prior=prior)
-        return start(loss, penalty)
+        problem = self._problem
+        return start(problem.loss(problem.corpus(self.beginning), self.workers), penalty)
 
 
 def _identifying_arrays(shard: EncodedCorpus) -> list[Array]:
@@ -88,54 +88,37 @@ def _identifying_arrays(shard: EncodedCorpus) -> list[Array]:
     return [*arrays, np.maximum(shard.labels, MISSING - 1), sets]
 
 
-class PartitionedTraining(Training):
-    """Training run on a partitioned corpus; `corpus` has an index, and no sequences.
+def partitioned_loss(
+    partition: Partition, labels: Sequence[str], problem: Problem, index: EncodedCorpus
+) -> PartitionedLoss:
+    """Return the loss of the sequences of workers, for `Training`.
 
-    partition: the workers with the sequences; other arguments: see `Training`.
+    partition: the workers; labels: label strings by id; problem: the loss; index: of the whole
+    corpus, without sequences.
+    RAISES: SparseCRFError for invalid gold labels, and if no sequence with gold labels has weight.
     """
+    if problem.valid is not None:
+        _check_gold(partition, labels, problem.valid)
+    shared = ShardProblem(
+        len(labels),
+        label_weights=problem.label_weights,
+        precision=problem.precision,
+        valid=problem.valid,
+    )
+    are_convex = [*chain.from_iterable(partition.ask("begin", shared, keep=True))]
+    if not are_convex:
+        raise SparseCRFError(Errors.SC356)
+    return PartitionedLoss(partition, index, len(labels), is_convex=all(are_convex))
 
-    def __init__(
-        self, corpus: EncodedCorpus, *args: Any, partition: Partition, **options: Any
-    ) -> None:
-        self.partition, self._index = partition, corpus
-        super().__init__(corpus, *args, **options)
 
-    def _make_runs(self, whole: EncodedCorpus, known: Longs) -> tuple[list[None], list[Run]]:
-        self.n_sequences = int(self.partition.shard_ptr[-1])
-        n, problem = len(self._labels), self._problem
-        given = problem.label_weights, problem.precision, problem.observed_only, problem.valid
-        shared = ShardProblem(n, *given)
-        if problem.valid is not None:
-            self._check_gold(problem.valid)
-        are_convex = [*chain.from_iterable(self.partition.ask("begin", shared, keep=True))]
-        if not are_convex:
-            raise SparseCRFError(Errors.SC356)
-        sizes = whole.n_potential(n), len(whole.unigram_keys) * n
-        args = are_convex, *sizes, problem.observed_only, self._origin
-        loss: Any = PartitionedLoss(self.partition, *args)
-        own = self._penalty, self._solver, self._warm_start
-        run = Run(loss, *own, self.n_sequences)
-        n_features = len(whole.unigram_keys) + len(whole.bigram_keys)
-        self.size = Size(n_features, loss.n_potential, None, None)
-        return [None], [run]
-
-    def _check_gold(self, valid: Mask) -> None:
-        """See `check_gold`; positions are those in the whole corpus."""
-        n_sequences = n_tokens = 0
-        for found, number, (sequences, tokens) in self.partition.ask("find_invalid", valid):
-            if found is not None:
-                place = found.sequence + n_sequences, found.token + n_tokens
-                found = found._replace(sequence=place[0], token=place[1])
-                raise InvalidGoldError(found, number, self._labels)
-            n_sequences, n_tokens = n_sequences + sequences, n_tokens + tokens
-
-    def close(self) -> None:
-        """Release the workers."""
-        super().close()
-        self.partition.pool.close()
-
-    @cached_property
-    def _corpus_digest(self) -> str:
-        of_shards = [each for of_worker in self.partition.ask("digests") for each in of_worker]
-        shards = np.frombuffer("".join(of_shards).encode(), np.uint8)
-        return digest(shards, *self._index.arrays.values())
+def _check_gold(partition: Partition, labels: Sequence[str], valid: Mask) -> None:
+    """See `check_gold`; positions are those in the whole corpus."""
+    n_sequences = n_tokens = 0
+    for invalid, number, (sequences, tokens) in partition.ask("find_invalid", valid):
+        if invalid is not None:
+            invalid = invalid._replace(
+                sequence=invalid.sequence + n_sequences, token=invalid.token + n_tokens
+            )
+            raise InvalidGoldError(invalid, number, labels)
+        n_sequences += sequences
+        n_tokens += tokens

@@ -17,10 +17,10 @@ import numpy as np
 from ..corpus.encoded import MISSING
 from ..corpus.numbering import Array, Floats, Longs, Mask
 from ..errors import Errors, SparseCRFError
-from ..loss.chain import FullLoss, Violators, largest
-from ..loss.examples import ExampleLoss
+from ..loss.base import Violators
+from ..loss.chain import largest
+from ..loss.examples import DenseSteps
 from ..loss.lattice import set_numbers, set_table
-from ..loss.working import OffsetLoss
 from ..parallel import Workers, dot
 from .encoded import EncodedGraph
 from .graph_inference import STEP, GraphInference, Inference, InferenceSpace, selected
@@ -30,7 +30,7 @@ LBP = Inference()
 _ROUNDING = 1e-9
 
 
-class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
+class GraphLoss(DenseSteps):
     """Value and gradient of the loss of graphs, as a function of all weights or of a working set.
 
     graphs: training graphs; n_labels: Y; workers: threads; inference: settings for log Z and
@@ -44,7 +44,7 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
     def __init__(
         self, graphs: EncodedGraph, n_labels: int, workers: Workers, inference: Inference = LBP
     ) -> None:
-        self._workers, self.origin = workers, np.empty(0)
+        self.workers = workers
         if graphs.n_nodes and graphs.labels.max() >= n_labels:
             raise SparseCRFError(Errors.SC374.format(label=graphs.labels.max(), n=n_labels))
         n_known, _ = _counts(graphs)
@@ -72,7 +72,7 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         self.n_potential = self.field.n_weights
         # Distinct rows of the edges of each visited graph.
         self._rows: dict[int, Longs] = {}
-        self.work_on(self.all_coordinates())
+        self.work_on(np.arange(self.n_potential))
 
     def work_on(self, coordinates: Longs) -> None:
         """Set the working set: theta has the weights of these coordinates [K] int64, ascending."""
@@ -80,7 +80,7 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         # The point that was evaluated last, and the gradient at all weights there.
         self._evaluated: tuple[Floats, Floats] | None = None
 
-    def restrict(self, coordinates: Longs, stochastic: bool = False) -> "GraphLoss":
+    def restrict(self, coordinates: Longs) -> "GraphLoss":
         """Return the loss restricted to weights [K] int64, ascending; all others are zero."""
         restricted = copy(self)
         restricted.work_on(coordinates)
@@ -127,9 +127,9 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         RAISES: SparseCRFError if the mean-field loss is negative, which ends training.
         """
         field = self.field
-        space = field.infer_all(self._expand(theta), self._workers)
+        space = field.infer_all(self._expand(theta), self.workers)
         space.residual[:] = 0.0
-        self._workers.map(
+        self.workers.map(
             lambda first, last: field.add_pairs(field.by_row[first:last], space), field.row_chunks
         )
         score = field.settle(slice(None), slice(None), space)

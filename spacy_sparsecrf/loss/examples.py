@@ -1,20 +1,25 @@
 """Losses as sums over examples: gradients of some examples, and stochastic passes over them."""
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..corpus.coordinates import Coordinates
+from ..corpus.numbering import Floats, Longs, Mask
 from ..kernels import minibatch
 from ..kernels.hessian import TangentWorkspace
-from ..kernels.layout import SequenceWorkspace, Tangents, Vectors
+from ..kernels.layout import Csr, SequenceWorkspace, Tangents, Vectors
 from ..kernels.minibatch import Moving, StepRule, Visited
 from ..kernels.sgd import add_gradients
-from ..parallel import Workers
 from ..penalty import ElasticNet
-from .lattice import Floats, Longs, Mask
-from .working import WorkingLoss
+from .base import ExampleLoss
+from .pairs import SequentialCostModel
+from .weights import FeatureBlocks, by_site
+from .working import ChainWorkingLoss
+from .workspace import Workspace
 
 # Tokens from which on a sequence is long: its gradient is a sum over tokens, so that a step that
 # suits others would overshoot.
@@ -23,54 +28,39 @@ LONG = 2000
 _SAMPLED, _WORTH_PARTS = 10_000, 1000
 
 
-class ExampleLoss:
-    """Base class of losses that are sums over examples.
-
-    sequences: [S] int64, the examples; complete: [S] bool, whether all gold labels are known;
-    n_weights: K. The passes of this class step on all weights.
-    """
-
-    sequences: Longs
-    complete: Mask
-    n_weights: int
-    workers = Workers(1)
+class DenseSteps(ExampleLoss):
+    """Base class of losses whose passes step on all weights after each minibatch."""
 
     @cached_property
     def sizes(self) -> Longs:
         """Tokens of each example, or 1, [S]."""
         return np.ones(len(self.sequences), np.int64)
 
-    def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
-        """Add the weighted gradients of examples.
-
-        members: [b] int64; theta: [K]; gradient: [K], added to.
-        RETURNS: the weighted sum of their losses.
-        """
-        raise NotImplementedError
-
-    def add_product(
-        self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
-    ) -> float:
-        """Add the gradient of examples and the product of their Hessian with a direction, at theta.
-
-        members: [b] int64; theta, direction: [K]; gradient, product: [K], added to.
-        RETURNS: the weighted sum of the examples' losses.
-        """
-        raise NotImplementedError
+    def views(self, n: int) -> Sequence[ExampleLoss]:
+        """Return views of the loss; see `ExampleLoss.views`."""
+        return [self]
 
     def descend_in_batches(
-        self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
+        self,
+        order: Longs,
+        *,
+        batch: int,
+        etas: Floats,
+        rule: StepRule,
+        theta: Floats,
+        extra: Floats,
     ) -> float:
         """Pass over examples once; see `MinibatchDescent.run`."""
         gradient, loss = np.zeros_like(theta), 0.0
         for number, eta in enumerate(etas):
             members = order[number * batch : (number + 1) * batch]
             loss += self.add(members, theta, gradient)
-            minibatch.step_all(number, Moving(rule, eta, gradient, theta, extra))
+            moving = Moving(rule, eta, gradient=gradient, theta=theta, extra=extra)
+            minibatch.step_all(number, moving)
         return loss
 
 
-def new_workspace(working: WorkingLoss) -> SequenceWorkspace:
+def new_workspace(working: ChainWorkingLoss) -> SequenceWorkspace:
     """Allocate workspaces for any sequence of the corpus, in float64."""
     space, pairs = working.space, working.pairs
     longest = int(np.diff(space.lattice.offsets).max())
@@ -79,99 +69,200 @@ def new_workspace(working: WorkingLoss) -> SequenceWorkspace:
     matrix = arrays.potentials.psi.shape[1:]
 
     def new_vectors() -> Vectors:
-        alpha, backward, marginals = (np.zeros((longest, space.padded)) for _ in range(3))
-        scales, norms = np.zeros(longest), np.zeros(longest)
-        return Vectors(alpha, backward, marginals, scales, norms, np.zeros(matrix))
+        return Vectors(
+            alpha=np.zeros((longest, space.padded)),
+            backward=np.zeros((longest, space.padded)),
+            marginals=np.zeros((longest, space.padded)),
+            scales=np.zeros(longest),
+            norms=np.zeros(longest),
+            scratch=np.zeros(matrix),
+        )
 
-    tokens, sums = np.arange(longest, dtype=np.int32), np.zeros(most_entries)
-    return SequenceWorkspace(arrays, new_vectors(), new_vectors(), tokens, sums, np.zeros(matrix))
+    return SequenceWorkspace(
+        pairs=arrays,
+        vectors=new_vectors(),
+        clamped=new_vectors(),
+        tokens=np.arange(longest, dtype=np.int32),
+        correction_sums=np.zeros(most_entries),
+        pair_sums=np.zeros(matrix),
+    )
 
 
-class ChainExamples(ExampleLoss):
-    """The chain loss as a sum over examples; see `ExampleLoss`.
+class _Scratch:
+    """What the passes of one thread write to, apart from weights; not part of any state.
 
-    working: the loss on the working set [K], laid out for a stochastic solver. An *example* is a
-    sequence with gold labels, or a sequence with missing labels and its clamped lattice.
-    tables: the corpus and the weights; split: number of unigram weights.
+    work: of one sequence; gradient: [K], of a minibatch, zeros between passes; n_calls: numbers the
+    points at which potentials are evaluated.
     """
 
-    def __init__(self, working: WorkingLoss) -> None:
-        lattice = working.space.lattice
+    def __init__(self, working: ChainWorkingLoss) -> None:
+        self.work = new_workspace(working)
+        self._pairs, self._table = working.pairs, working.table
+        self._n_weights, self.n_calls = len(working.coordinates), 0
+
+    def number(self) -> int:
+        """Return the number of another point."""
+        self.n_calls += 1
+        return self.n_calls
+
+    @cached_property
+    def gradient(self) -> Floats:
+        """Gradient of a minibatch, [K]; zeros between passes."""
+        return np.zeros(self._n_weights)
+
+    @cached_property
+    def changes(self) -> TangentWorkspace:
+        """Workspaces of Hessian-vector products."""
+        shape = self.work.vectors.alpha.shape
+        tangents, clamped = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
+        return TangentWorkspace(
+            slopes=self._pairs.new_slopes(np.float64),
+            tangents=tangents,
+            clamped=clamped,
+            table=np.zeros_like(self._table),
+            counts=np.zeros_like(self.work.pair_sums),
+            correction_counts=np.zeros_like(self.work.correction_sums),
+        )
+
+
+class ChainExampleLoss(ChainWorkingLoss, ExampleLoss):
+    """The chain loss laid out to visit single sequences; see `ExampleLoss`.
+
+    An *example* is a sequence with gold labels, or a sequence with missing labels and its clamped
+    lattice. All unigram blocks are those of tokens: weights change too often for bundles.
+
+    workspace, coordinates, coding: see `ChainWorkingLoss`; origin: [K] float64 w0, None = 0:
+    solvers optimise v, and the weights of the model are w0 + v. Kernels add w0 for each token.
+    """
+
+    cost_model = SequentialCostModel
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        coordinates: Longs,
+        coding: Coordinates,
+        origin: Floats | None = None,
+    ) -> None:
+        super().__init__(workspace, coordinates, coding)
+        lattice = workspace.lattice
+        self.site_blocks = lattice.by_token(self.site_blocks)
+        self._origin = origin
+        of_unigrams = np.zeros(self.split) if origin is None else origin[: self.split]
+        self._bundles, self.table = _origin_of_tokens(workspace, self.unigram, of_unigrams)
+        if origin is not None:
+            self.pairs.bigrams = self.pairs.bigrams._replace(origin=origin[self.split :])
         self.sequences: Longs = np.arange(lattice.n_examples)
         self.complete: Mask = lattice.clamped[: lattice.n_examples] < 0
-        self.tables = working.tables
-        self._work, self.workers = new_workspace(working), working.space.workers
-        self.split = working.split
-        self.n_weights = len(working.coordinates)
-        # Not the loss itself, which keeps this object: only a garbage collector ends a cycle.
-        self._pairs = working.pairs
-        # First weight of each feature block, bigram blocks last, and the end.
-        pair_ptr = working.split + working.bigram.ptr
-        self._weights_of: Longs = np.concatenate((working.unigram.ptr[:-1], pair_ptr))
-        self._n_calls = 0
+        self.workers = workspace.workers
+
+    def model_weights(self, theta: Floats) -> Floats:
+        """Return the weights of the model [K] for weights theta [K] of a solver."""
+        return theta if self._origin is None else theta + self._origin
+
+    def score_bundles(self, theta: Floats, table: NDArray[np.floating]) -> None:
+        """Leave the table, which contains the origin, as it is."""
+
+    @cached_property
+    def _scratch(self) -> _Scratch:
+        return _Scratch(self)
+
+    @cached_property
+    def _weights_of(self) -> Longs:
+        """First weight of each feature block, bigram blocks last, and the end."""
+        return np.concatenate((self.unigram.ptr[:-1], self.split + self.bigram.ptr))
 
     @cached_property
     def sizes(self) -> Longs:
         """Tokens of each example, [S]."""
         return np.diff(self.tables.sequences.offsets)[: len(self.sequences)]
 
+    def views(self, n: int) -> Sequence[ExampleLoss]:
+        """Return views of the loss, n of a large corpus; see `ExampleLoss.views`."""
+        views = [self]
+        while len(views) < n and len(self.sequences) >= _WORTH_PARTS:
+            view = copy(self)
+            view._scratch = _Scratch(self)
+            views.append(view)
+        return views
+
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
         """Add the weighted gradients of examples; see `ExampleLoss.add`."""
-        self._n_calls += 1
-        call = members, self._n_calls, self.tables, theta, gradient
-        return float(add_gradients(*call, self._work))
-
-    @cached_property
-    def _changes(self) -> TangentWorkspace:
-        shape = self._work.vectors.alpha.shape
-        own, clamped = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
-        table = np.zeros_like(self.tables.unigrams.table)
-        slopes, work = self._pairs.new_slopes(np.float64), self._work
-        counts = np.zeros_like(work.pair_sums), np.zeros_like(work.correction_sums)
-        return TangentWorkspace(slopes, own, clamped, table, *counts)
+        scratch = self._scratch
+        loss = add_gradients(
+            members,
+            number=scratch.number(),
+            tables=self.tables,
+            theta=theta,
+            gradient=gradient,
+            work=scratch.work,
+        )
+        return float(loss)
 
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
     ) -> float:
         """Add gradients and Hessian-vector products; see `ExampleLoss.add_product`."""
-        self._n_calls += 1
-        call = members, self._n_calls, self.tables, theta, direction, gradient
-        return float(minibatch.add_gradient_and_product(*call, product, self._work, self._changes))
+        scratch = self._scratch
+        loss = minibatch.add_gradient_and_product(
+            members,
+            number=scratch.number(),
+            tables=self.tables,
+            theta=theta,
+            direction=direction,
+            gradient=gradient,
+            product=product,
+            work=scratch.work,
+            changes=scratch.changes,
+        )
+        return float(loss)
 
     def descend_in_batches(
-        self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
+        self,
+        order: Longs,
+        *,
+        batch: int,
+        etas: Floats,
+        rule: StepRule,
+        theta: Floats,
+        extra: Floats,
     ) -> float:
         """Pass over examples once; see `ExampleLoss.descend_in_batches`."""
+        scratch = self._scratch
         # A pass numbers its minibatches from 0.
-        self._n_calls += len(order)
+        scratch.n_calls += len(order)
         blocks = Visited(self._weights_of, np.zeros(len(self._weights_of) - 1, np.int64))
-        pass_of = order, batch, etas, rule, self.tables, blocks
-        loss = float(minibatch.minibatch_pass(*pass_of, theta, extra, self._gradient, self._work))
-        last = Moving(rule, etas[-1], self._gradient, theta, extra)
-        minibatch.finish_pass(len(etas), blocks, last)
-        return loss
+        loss = minibatch.minibatch_pass(
+            order,
+            batch=batch,
+            etas=etas,
+            rule=rule,
+            tables=self.tables,
+            blocks=blocks,
+            theta=theta,
+            extra=extra,
+            gradient=scratch.gradient,
+            work=scratch.work,
+        )
+        moving = Moving(rule, etas[-1], gradient=scratch.gradient, theta=theta, extra=extra)
+        minibatch.finish_pass(len(etas), blocks, moving)
+        return float(loss)
 
-    @cached_property
-    def _gradient(self) -> Floats:
-        """Gradient of a minibatch, [K]; zeros between passes."""
-        return np.zeros(self.n_weights)
 
+def _origin_of_tokens(
+    space: Workspace, rows: FeatureBlocks, origin: Floats
+) -> tuple[Csr, NDArray[np.floating]]:
+    """Return the features of tokens where the origin of the weights is not zero, and the origin.
 
-def examples_of(loss: Any) -> ExampleLoss:
-    """Return a loss as an `ExampleLoss`: wrap a chain loss, and return any other unchanged.
-
-    loss: a `WorkingLoss`, which keeps its wrapper and the workspaces there, or an `ExampleLoss`.
+    Solvers do not change it. rows: unigram feature blocks; origin: [split] float64.
+    RETURNS: such features of each token; their weights, [features, Yp], in the precision of the
+        workspace.
     """
-    view: ExampleLoss = loss.derived(ChainExamples) if isinstance(loss, WorkingLoss) else loss
-    return view
-
-
-def views_of(loss: Any, n: int) -> list[ExampleLoss]:
-    """Return views of a loss for parts of its examples, up to n of a large corpus of chains."""
-    view = examples_of(loss)
-    if not isinstance(view, ChainExamples) or len(view.sequences) < _WORTH_PARTS:
-        return [view]
-    return [view, *(ChainExamples(loss) for _ in range(n - 1))]
+    row, is_set = np.repeat(np.arange(len(rows)), np.diff(rows.ptr)), origin != 0.0
+    blocks, row_of_block = np.unique(row[is_set], return_inverse=True)
+    table = np.zeros((len(blocks), space.padded), space.dtype)
+    table[row_of_block, rows.places[is_set]] = origin[is_set]
+    return space.lattice.by_token(by_site(space, rows.features[blocks])), table
 
 
 class Sample:
@@ -196,9 +287,9 @@ class Sample:
 class MinibatchDescent:
     """SGD, SGD-L1 or AdaGrad, a minibatch of examples at a time.
 
-    working: the loss on the working set [K]; penalty: each minibatch applies an equal share; batch:
-    examples per minibatch; rule: see `kernels.minibatch`; theta: [K] float64, weights, in and out;
-    extra: [K] float64, in and out, the rule's state of each weight, see `kernels.minibatch.Moving`;
+    examples: the loss on the working set [K]; penalty: each minibatch applies an equal share;
+    batch: examples per minibatch; rule: see `kernels.minibatch`; theta: [K] float64, weights, in
+    and out; extra: [K] float64, in and out, the rule's state, see `kernels.minibatch.Moving`;
     delta: the constant of AdaGrad; due: the l1 rate of SGD-L1 cumulated so far; missing: whether to
     include examples with missing gold labels.
     sequences: [n] int64, the examples; share: the penalty of a minibatch.
@@ -206,7 +297,7 @@ class MinibatchDescent:
 
     def __init__(
         self,
-        working: Any,
+        examples: ExampleLoss,
         penalty: ElasticNet,
         batch: int,
         rule: int,
@@ -216,11 +307,15 @@ class MinibatchDescent:
         due: float = 0.0,
         missing: bool = True,
     ) -> None:
-        self._examples = examples_of(working)
-        self.workers = self._examples.workers
-        self.sequences: Longs = self._examples.sequences[self._examples.complete | missing]
-        self._batch, self._rule, self._delta, self.due = batch, rule, delta, due
-        self._theta, self._extra = theta, extra
+        self._examples = examples
+        self.workers = examples.workers
+        self.sequences: Longs = examples.sequences[examples.complete | missing]
+        self._batch = batch
+        self._rule = rule
+        self._delta = delta
+        self.due = due
+        self._theta = theta
+        self._extra = extra
         share = 1.0 / max(1, -(-len(self.sequences) // batch))
         self.share = ElasticNet(share * penalty.l1, share * penalty.l2)
 
@@ -247,10 +342,19 @@ class MinibatchDescent:
             shrinkage[1:], cumulated[1:] = l2 * rates, self.due + l1 * rates
             self.due = float(cumulated[-1])
         else:
-            minibatch.sum_shrinkage(etas, l2, averaging, shrinkage, cumulated)
-        rule = StepRule(self._rule, self._delta, l1, l2, shrinkage, cumulated, averaging)
-        batches = order, self._batch, etas
-        return self._examples.descend_in_batches(*batches, rule, self._theta, self._extra)
+            minibatch.sum_shrinkage(etas, l2, averaging, shrinkage=shrinkage, cumulated=cumulated)
+        rule = StepRule(
+            self._rule,
+            self._delta,
+            l1=l1,
+            l2=l2,
+            shrinkage=shrinkage,
+            cumulated=cumulated,
+            averaging=averaging,
+        )
+        return self._examples.descend_in_batches(
+            order, batch=self._batch, etas=etas, rule=rule, theta=self._theta, extra=self._extra
+        )
 
     def sample(self, order: Longs) -> Longs:
         """Return the first examples of an order [n], up to a number of tokens."""
@@ -259,12 +363,10 @@ class MinibatchDescent:
 
     def loss_after(self, sample: Longs, eta: float) -> float:
         """Return the loss of a sample [n] int64 after a pass over it; the pass is undone."""
-        before = self._theta, self._extra, self.due
-        self._theta, self._extra = self._theta.copy(), self._extra.copy()
-        self.run(sample, np.full(len(self.visited_before(sample)), eta))
-        loss = self._examples.add(sample, self._theta, np.zeros_like(self._theta))
-        self._theta, self._extra, self.due = before
-        return loss
+        trial = copy(self)
+        trial._theta, trial._extra = self._theta.copy(), self._extra.copy()
+        trial.run(sample, np.full(len(self.visited_before(sample)), eta))
+        return self._examples.add(sample, trial._theta, np.zeros_like(self._theta))
 
 
 def run_parts(descents: Sequence[MinibatchDescent], order: Longs, etas: Floats) -> None:
@@ -273,8 +375,8 @@ def run_parts(descents: Sequence[MinibatchDescent], order: Longs, etas: Floats) 
     order, etas: see `MinibatchDescent.run`; every second example is of the second of two parts.
     """
     n = len(descents)
-    parts = [(own, order[i::n].copy(), etas[i::n]) for i, own in enumerate(descents)]
+    parts = [(descent, order[i::n].copy(), etas[i::n]) for i, descent in enumerate(descents)]
     descents[0].workers.map(MinibatchDescent.run, parts)
-    due = sum(own.due for own in descents) / n
-    for own in descents:
-        own.due = due
+    due = sum(descent.due for descent in descents) / n
+    for descent in descents:
+        descent.due = due

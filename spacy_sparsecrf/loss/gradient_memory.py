@@ -1,18 +1,16 @@
 """Per-sequence storage of factored gradients, for solvers that store residuals."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ..corpus.coordinates import distinct
+from ..corpus.numbering import Array, Floats
 from ..kernels.factors import scatter_all
 from ..kernels.indexing import take
 from ..kernels.layout import Factors, Grouped, Groups, SequenceBlocks
-from .lattice import Floats, Lattice
-from .observed import distinct
-from .working import WorkingLoss
+from .lattice import Lattice
+from .working import ChainWorkingLoss
 
-Numbers = NDArray[Any]
+Numbers = Array
 
 
 class FactorStorage:
@@ -27,10 +25,10 @@ class FactorStorage:
     storage of marginals. The list of each sequence's feature blocks takes at most 4 bytes for each
     feature of a token.
 
-    working: the loss on the working set [K], laid out for a stochastic solver.
+    working: the loss on the working set [K], laid out by example.
     """
 
-    def __init__(self, working: WorkingLoss) -> None:
+    def __init__(self, working: ChainWorkingLoss) -> None:
         lattice, self._n_labels = working.space.lattice, working.space.n_labels
         self.n_sequences = lattice.n_examples
         self._offsets = lattice.offsets[: self.n_sequences + 1]
@@ -50,12 +48,12 @@ class FactorStorage:
         keys, group = np.unique(cells, return_inverse=True)
         order = np.argsort(group, kind="stable")
         bounds = np.searchsorted(group[order], np.arange(len(keys) + 1)).astype(np.int64)
-        places = (tokens - self._offsets[sequence[tokens]])[order].astype(np.int32)
-        first = np.arange(self.n_sequences + 1) * n_contexts
-        seq_ptr = np.searchsorted(keys, first).astype(np.int64)
-        return Groups(seq_ptr, bounds, places, (keys % n_contexts).astype(np.int32))
+        positions = (tokens - self._offsets[sequence[tokens]])[order].astype(np.int32)
+        begins = np.arange(self.n_sequences + 1) * n_contexts
+        seq_ptr = np.searchsorted(keys, begins).astype(np.int64)
+        return Groups(seq_ptr, bounds, positions, (keys % n_contexts).astype(np.int32))
 
-    def _blocks_of_sequences(self, working: WorkingLoss) -> SequenceBlocks:
+    def _blocks_of_sequences(self, working: ChainWorkingLoss) -> SequenceBlocks:
         """Return the feature blocks of each sequence, ascending."""
         n_tokens, pairs = int(self._offsets[-1]), working.pairs.contexts.blocks
         weight_ptr = np.concatenate((working.unigram.ptr, working.split + working.bigram.ptr[1:]))
@@ -63,22 +61,22 @@ class FactorStorage:
         sequence = np.repeat(numbers[:-1], np.diff(self._offsets))
         of_tokens = take(pairs, working.space.lattice.context[:n_tokens].astype(np.int64))
         keys = []
-        for first, table in ((0, working.site_blocks), (len(working.unigram), of_tokens)):
+        for n_preceding, table in ((0, working.site_blocks), (len(working.unigram), of_tokens)):
             indptr = table.indptr[: n_tokens + 1]
-            blocks = first + table.indices[: indptr[-1]]
+            blocks = n_preceding + table.indices[: indptr[-1]]
             keys.append(np.repeat(sequence, np.diff(indptr)) * n_blocks + blocks)
-        found = distinct(np.concatenate(keys))
-        rows = (found % n_blocks).astype(np.int32)
-        return SequenceBlocks(np.searchsorted(found, numbers * n_blocks), rows, weight_ptr)
+        ordered = distinct(np.concatenate(keys))
+        rows = (ordered % n_blocks).astype(np.int32)
+        return SequenceBlocks(np.searchsorted(ordered, numbers * n_blocks), rows, weight_ptr)
 
-    def empty(self, working: WorkingLoss) -> tuple[Numbers, Numbers]:
+    def empty(self, working: ChainWorkingLoss) -> tuple[Numbers, Numbers]:
         """Return residuals of zero: nodes [tokens, Yp] and pairs [groups, Y, Yp]."""
         space = working.space
         nodes = np.zeros((int(self._offsets[-1]), space.padded), space.dtype)
         shape = (len(self._grouped.groups.context), self._n_labels, space.padded)
         return nodes, np.zeros(shape, space.dtype)
 
-    def gradient(self, working: WorkingLoss, nodes: Numbers, pairs: Numbers) -> Floats:
+    def gradient(self, working: ChainWorkingLoss, nodes: Numbers, pairs: Numbers) -> Floats:
         """Return the sum [K] of all sequences' gradients; nodes, pairs: see `empty`."""
         total = np.zeros(len(working.coordinates))
         scatter_all(self._grouped, Factors(nodes, pairs), total)

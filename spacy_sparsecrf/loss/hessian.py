@@ -1,19 +1,22 @@
 """Products of the chain loss's Hessian with vectors."""
 
 from copy import copy
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.numbering import Floats
 from ..kernels.hessian import differentiate_chunk, recover_chunk
 from ..kernels.layout import Tangents, Vectors
 from ..kernels.pair_counts import settle_changes
 from ..kernels.pairs import slope_corrections, slope_matrices
 from ..parallel import Chunks, each_with
-from .lattice import Floats
-from .pairs import PairPotentials
-from .working import WorkingLoss
+from .pairs import PairPotentials, PairSums
 from .workspace import Contents
+
+if TYPE_CHECKING:
+    from .working import ChainWorkingLoss
 
 
 class _PairSlopes:
@@ -26,19 +29,29 @@ class _PairSlopes:
     def __init__(self, pairs: PairPotentials) -> None:
         self._pairs = pairs
         self.slopes = pairs.new_slopes(pairs.space.dtype)
-        potentials = pairs.potentials
-        shape, n_corrections = potentials.psi.shape, len(potentials.value)
-        self._counts = np.zeros(shape), np.zeros(n_corrections)
-        self._changes = np.zeros(shape), np.zeros(n_corrections)
+        self._counts = PairSums.zeros(pairs.potentials)
+        self._changes = PairSums.zeros(pairs.potentials)
 
     def set_direction(self, direction: Floats) -> None:
         """Evaluate the slopes along a direction [K] of the bigram weights, and clear the sums."""
         pairs, workers = self._pairs, self._pairs.space.workers
-        args = pairs.bigrams, direction, self.slopes
-        workers.map(slope_matrices, pairs.matrix_chunks, pairs.space.n_labels, *args)
-        workers.map(slope_corrections, pairs.context_chunks, pairs.arrays, *args)
-        for changes in self._changes:
-            changes[...] = 0.0
+        workers.map(
+            slope_matrices,
+            pairs.matrix_chunks,
+            n_labels=pairs.space.n_labels,
+            bigrams=pairs.bigrams,
+            direction=direction,
+            slopes=self.slopes,
+        )
+        workers.map(
+            slope_corrections,
+            pairs.context_chunks,
+            pairs=pairs.arrays,
+            bigrams=pairs.bigrams,
+            direction=direction,
+            slopes=self.slopes,
+        )
+        self._changes.clear()
 
     def count(self, i: int, vectors: Vectors) -> None:
         """Add the outer products of the vectors of shard i to the sums that slopes multiply.
@@ -46,9 +59,8 @@ class _PairSlopes:
         The first shard clears the sums of the previous point.
         """
         if i == 0:
-            for counts in self._counts:
-                counts[...] = 0.0
-        self._pairs.add_products(self._pairs.tokens[i], vectors, *self._counts)
+            self._counts.clear()
+        self._pairs.add_products(self._pairs.tokens[i], vectors, self._counts)
 
     def add(self, i: int, vectors: Vectors, tangents: Tangents) -> None:
         """Add the outer products of the vectors of shard i with their changes."""
@@ -56,15 +68,24 @@ class _PairSlopes:
         forward = vectors._replace(alpha=tangents.forward_change)
         backward = vectors._replace(backward=tangents.backward_change)
         # Nothing changes before the first token.
-        self._pairs.add_products(tokens.without_starts(), forward, *self._changes)
-        self._pairs.add_products(tokens, backward, *self._changes)
+        self._pairs.add_products(tokens.without_starts(), forward, self._changes)
+        self._pairs.add_products(tokens, backward, self._changes)
 
     def finish(self, product: Floats) -> None:
         """Write the Hessian product [K] of the bigram weights, gathered from the sums."""
-        pairs, args = self._pairs, (self._pairs.arrays, self._pairs.matrix_contexts, self.slopes)
-        sums = *self._counts, *self._changes
-        pairs.space.workers.map(settle_changes, pairs.settle_chunks, *args, *sums)
-        pairs.gather(*self._changes, product)
+        pairs = self._pairs
+        pairs.space.workers.map(
+            settle_changes,
+            pairs.settle_chunks,
+            pairs=pairs.arrays,
+            of_matrix=pairs.matrix_contexts,
+            slopes=self.slopes,
+            counts=self._counts.by_matrix,
+            corr_counts=self._counts.by_correction,
+            total=self._changes.by_matrix,
+            sums=self._changes.by_correction,
+        )
+        pairs.gather(self._changes, product)
 
 
 class HessianProduct:
@@ -74,13 +95,12 @@ class HessianProduct:
     `kernels.tangents`. Three vectors per token are stored: alpha, backward and beta. Pair marginals
     are products of them, so that a Hessian product of stored sequences computes no exp.
 
-    working: the loss (not stochastic); stored: number of sequences whose
-        vectors are stored, in the order of the lattice, -1 for all; each product repeats
-        forward-backward for the others.
+    working: the loss; stored: number of sequences whose vectors are stored, in the order of the
+        lattice, -1 for all; each product repeats forward-backward for the others.
     passes: number of evaluations and products so far.
     """
 
-    def __init__(self, working: WorkingLoss, stored: int = -1) -> None:
+    def __init__(self, working: "ChainWorkingLoss", stored: int = -1) -> None:
         self._working = working
         space = working.space
         n = len(space.lattice.weights)
@@ -91,8 +111,8 @@ class HessianProduct:
         self._values = [*map(copy, working.values)]
         for values in self._values:
             values.table = np.zeros_like(values.table)
-        kept = (int(space.lattice.offsets[self._n_stored]), space.padded)
-        self._kept = tuple(np.zeros(kept, space.dtype) for _ in range(3))
+        shape = (int(space.lattice.offsets[self._n_stored]), space.padded)
+        self._stored = tuple(np.zeros(shape, space.dtype) for _ in range(3))
         self._beta, self._forward_change, self._backward_change = (
             np.zeros_like(space.vectors[0]) for _ in range(3)
         )
@@ -118,7 +138,7 @@ class HessianProduct:
             self._recover_betas(i, space.chunks[i])
             vectors = working.vectors(i)
             self._pairs.count(i, vectors)
-            self._keep(i, vectors)
+            self._store(i, vectors)
         self._theta = theta.copy()
         # Later evaluations overwrite the potentials.
         space.contents = Contents(self, self._theta)
@@ -134,38 +154,42 @@ class HessianProduct:
         for values in self._values:
             values.fill(vector)
         self._pairs.set_direction(vector[working.split :])
-        result = np.zeros(len(vector))
+        product = np.zeros(len(vector))
         for i in range(len(space.shards)):
             vectors, beta = self._vectors(i)
-            changes = self._forward_change, self._backward_change
-            tangents = Tangents(beta, *changes, vectors.marginals)
+            tangents = Tangents(
+                beta,
+                forward_change=self._forward_change,
+                backward_change=self._backward_change,
+                marginal_change=vectors.marginals,
+            )
             self._differentiate(i, vector, vectors, tangents)
             self._pairs.add(i, vectors, tangents)
         working.sum_bundles()
-        working.gather(result)
+        working.gather(product)
         for values in self._values:
-            values.gradient(result)
-        self._pairs.finish(result[working.split :])
-        return result
+            values.gradient(product)
+        self._pairs.finish(product[working.split :])
+        return product
 
-    def _keep(self, i: int, vectors: Vectors) -> None:
+    def _store(self, i: int, vectors: Vectors) -> None:
         """Copy the vectors of shard i from the workspace, for the sequences that are stored."""
         shard = self._working.space.shards[i]
         written = vectors.alpha, vectors.backward, self._beta
-        for kept, vector in zip(self._kept, written, strict=True):
-            own = kept[shard.begin : shard.end]
-            own[:, :] = vector[: len(own)]
+        for stored, vector in zip(self._stored, written, strict=True):
+            of_shard = stored[shard.begin : shard.end]
+            of_shard[:, :] = vector[: len(of_shard)]
 
     def _vectors(self, i: int) -> tuple[Vectors, NDArray[np.floating]]:
         """Return the vectors of shard i, and beta [tokens, Yp], stored or recomputed."""
         working, space = self._working, self._working.space
         shard, vectors = space.shards[i], working.vectors(i)
-        alpha, backward, beta = (kept[shard.begin : shard.end] for kept in self._kept)
+        alpha, backward, beta = (stored[shard.begin : shard.end] for stored in self._stored)
         if shard.last <= self._n_stored:
             return vectors._replace(alpha=alpha, backward=backward), beta
-        stored, n = max(0, self._n_stored - shard.first), len(alpha)
+        n_stored, n = max(0, self._n_stored - shard.first), len(alpha)
         vectors.alpha[:n], vectors.backward[:n], self._beta[:n] = alpha, backward, beta
-        chunks = [(max(first, stored), last) for first, last in space.chunks[i] if last > stored]
+        chunks = [(max(s, n_stored), end) for s, end in space.chunks[i] if end > n_stored]
         working.infer(self._theta, i, chunks)
         self._recover_betas(i, chunks)
         return vectors, self._beta
@@ -174,9 +198,15 @@ class HessianProduct:
         """Compute beta of chunks of sequences of shard i from the vectors in the workspace."""
         working, space = self._working, self._working.space
         vectors = working.vectors(i)
-        args = working.shards[i].sequences, working.pairs.arrays, vectors, self._beta
         scratch = np.empty((len(chunks), *vectors.scratch.shape), space.dtype)
-        space.workers.map(recover_chunk, each_with(chunks, scratch), *args)
+        space.workers.map(
+            recover_chunk,
+            each_with(chunks, scratch),
+            sequences=working.shards[i].sequences,
+            pairs=working.pairs.arrays,
+            vectors=vectors,
+            beta=self._beta,
+        )
 
     def _differentiate(self, i: int, vector: Floats, vectors: Vectors, tangents: Tangents) -> None:
         """Run the recursions over shard i; `marginal_change` replaces its residuals."""
@@ -185,7 +215,15 @@ class HessianProduct:
         tables = tables._replace(unigrams=tables.unigrams._replace(table=self._table))
         for values in self._values:
             values.score(space.shards[i], chunks, tangents.marginal_change)
-        of_weights = tables, working.pairs.arrays, vector, self._pairs.slopes
-        args = *of_weights, vectors, tangents, len(self._values) > 0
         scratch = np.empty((len(chunks), *vectors.scratch.shape), space.dtype)
-        space.workers.map(differentiate_chunk, each_with(chunks, scratch), *args)
+        space.workers.map(
+            differentiate_chunk,
+            each_with(chunks, scratch),
+            tables=tables,
+            pairs=working.pairs.arrays,
+            direction=vector,
+            slopes=self._pairs.slopes,
+            vectors=vectors,
+            tangents=tangents,
+            scored=len(self._values) > 0,
+        )

@@ -4,21 +4,15 @@ The gold labels and the allowed labels of a token are sets of labels; allowed se
 are numbered: 0 for all labels, 1 + y for label y alone, 1 + Y + q for set q of the corpus.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus import numbering
 from ..corpus.encoded import MISSING, EncodedCorpus
+from ..corpus.numbering import Floats, Hashes, Ints, Longs, Mask, Singles
 from ..kernels.indexing import hash_runs, select, take, transpose
 from ..kernels.layout import Csr
-
-Floats: TypeAlias = NDArray[np.float64]
-Longs: TypeAlias = NDArray[np.int64]
-Ints: TypeAlias = NDArray[np.int32]
-Mask: TypeAlias = NDArray[np.bool_]
-Words: TypeAlias = NDArray[np.uint64]
 
 _WORD = 64  # labels
 # Sequences are sorted by the contexts of this many first tokens.
@@ -34,13 +28,13 @@ def set_numbers(labels: Ints, n_labels: int) -> Longs:
 def set_table(sets: Mask, n_labels: int) -> Mask:
     """Return the sets by number, [1 + Y + Q, Y]. sets: [Q, Y], of the corpus."""
     everything = np.ones((1, n_labels), np.bool_)
-    own = sets.reshape(-1, n_labels)
-    return np.concatenate((everything, np.eye(n_labels, dtype=np.bool_), own))
+    single = np.eye(n_labels, dtype=np.bool_)
+    return np.concatenate((everything, single, sets.reshape(-1, n_labels)))
 
 
 def allowed_labels(
-    numbers: Longs, table: Mask, begins: Mask, ends: Mask, valid: Mask | None
-) -> Words:
+    numbers: Longs, table: Mask, *, begins: Mask, ends: Mask, valid: Mask | None
+) -> Hashes:
     """Return the labels that tokens may have: [N, W] uint64, see `kernels.scores`.
 
     numbers: [N], of sets; table: of `set_table`; begins, ends: [N], whether a token begins or ends
@@ -48,19 +42,19 @@ def allowed_labels(
     """
     if valid is None:
         return np.take(_bits(table), numbers, axis=0)
-    first, last = valid[-1, :-1], valid[:-1, -1]
-    variants = (table, table & first, table & last, table & first & last)
+    may_begin, may_end = valid[-1, :-1], valid[:-1, -1]
+    variants = (table, table & may_begin, table & may_end, table & may_begin & may_end)
     variant = begins + 2 * ends.astype(np.int64)
     return np.take(_bits(np.concatenate(variants)), numbers + len(table) * variant, axis=0)
 
 
-def _bits(table: Mask) -> Words:
+def _bits(table: Mask) -> Hashes:
     """Return sets [R, Y] as words [R, W] uint64; the set of all labels has zero bits."""
     width = -(-table.shape[1] // _WORD) * _WORD
     padded = np.zeros((len(table), width), np.bool_)
     padded[:, : table.shape[1]] = table & ~table.all(axis=1, keepdims=True)
     packed = np.packbits(padded, axis=1, bitorder="little")
-    words: Words = packed.view("<u8").astype(np.uint64)
+    words: Hashes = packed.view("<u8").astype(np.uint64)
     return words
 
 
@@ -98,10 +92,10 @@ class Lattice(NamedTuple):
     """
 
     offsets: Longs
-    weights: NDArray[np.float64]
+    weights: Floats
     labels: Ints
-    allowed: Words
-    token_weight: NDArray[np.float64]
+    allowed: Hashes
+    token_weight: Floats
     gold: Ints
     sets: Mask
     valid: Mask | None
@@ -110,7 +104,7 @@ class Lattice(NamedTuple):
     token_bundles: Csr
     bundle_tokens: Csr
     feature_sites: Csr
-    values: NDArray[np.float32]
+    values: Singles
     value_rows: Longs
     value_features: Longs
     context: Ints
@@ -147,7 +141,16 @@ class Lattice(NamedTuple):
         for first, last in numbering.runs_of_tokens(self.offsets, n_tokens):
             begin, end = int(self.offsets[first]), int(self.offsets[last])
             offsets = self.offsets[first : last + 1] - begin
-            shards.append(Shard(first, last, begin, end, offsets, self.begins[begin:end]))
+            shards.append(
+                Shard(
+                    first,
+                    last=last,
+                    begin=begin,
+                    end=end,
+                    offsets=offsets,
+                    begins=self.begins[begin:end],
+                )
+            )
         return shards
 
 
@@ -158,9 +161,9 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
     Y: from the start; column Y: to the end; None = all; gold labels must be valid. least: minimum
     number of tokens of a bundle.
     """
-    known, sure = corpus.with_labels()
-    used = _sorted_by_contexts(corpus, np.flatnonzero(known))
-    partial = np.flatnonzero(known & ~sure)
+    has_labels, is_sure = corpus.with_labels()
+    used = _sorted_by_contexts(corpus, np.flatnonzero(has_labels))
+    partial = np.flatnonzero(has_labels & ~is_sure)
     order = np.concatenate((used, partial))
     lengths = np.diff(corpus.offsets)[order]
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
@@ -175,18 +178,21 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
     numbers = np.where(token_weight < 0.0, set_numbers(gold, n_labels), 0)
     table = set_table(corpus.sets, n_labels)
     ctx_features = Csr(corpus.ctx_indptr, corpus.ctx_indices)
+    bundled = _bundled(corpus, tokens, least)
     return Lattice(
         offsets=offsets,
         weights=weights,
-        labels=np.where(np.repeat(~sure[order], lengths), np.int32(-1), gold),
-        allowed=allowed_labels(numbers, table, begins, ends, valid),
+        labels=np.where(np.repeat(~is_sure[order], lengths), np.int32(-1), gold),
+        allowed=allowed_labels(numbers, table, begins=begins, ends=ends, valid=valid),
         token_weight=token_weight,
         gold=gold,
         sets=corpus.sets,
         valid=valid,
         clamped=clamped,
         begins=begins,
-        **_bundled(corpus, tokens, least),
+        token_bundles=bundled.of_tokens,
+        bundle_tokens=transpose(bundled.of_tokens, bundled.n_bundles),
+        feature_sites=transpose(bundled.sites, len(corpus.unigram_keys)),
         values=corpus.values,
         value_rows=tokens if len(corpus.value_features) else tokens[:0].copy(),
         value_features=corpus.value_features,
@@ -195,12 +201,21 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
         feature_contexts=transpose(ctx_features, len(corpus.bigram_keys)),
         n_previous=n_labels + int(corpus.start_label),
         n_tokens=len(tokens),
+        n_bundles=bundled.n_bundles,
         n_features=len(corpus.unigram_keys),
     )
 
 
-def _bundled(corpus: EncodedCorpus, tokens: Longs, least: int) -> dict[str, Any]:
-    """Return the fields of `Lattice` about bundles and sites, for tokens [N] of a corpus.
+class _Bundles(NamedTuple):
+    """Bundles: of_tokens: bundles of a token; sites: features of each site; n_bundles: B."""
+
+    of_tokens: Csr
+    sites: Csr
+    n_bundles: int
+
+
+def _bundled(corpus: EncodedCorpus, tokens: Longs, least: int) -> _Bundles:
+    """Return the bundles of tokens [N] of a corpus.
 
     Several features of a family at a token are a bundle if at least `least` tokens share them.
     Hashes identify bundles, as they identify features.
@@ -208,7 +223,7 @@ def _bundled(corpus: EncodedCorpus, tokens: Longs, least: int) -> dict[str, Any]
     n_features = len(corpus.unigram_keys)
     features = take(Csr(corpus.uni_indptr, corpus.uni_indices), tokens)
     ptr, begins, ends, hashes = hash_runs(features, numbering.grown(corpus.families, n_features))
-    _, numbers, counts = numbering.distinct(hashes)
+    _, numbers, counts = numbering.number_hashes(hashes)
     shared = np.flatnonzero(counts >= least)
     chosen = numbering.positions(shared, len(counts))
     token_bundles = select(Csr(ptr, numbers), chosen)
@@ -218,18 +233,12 @@ def _bundled(corpus: EncodedCorpus, tokens: Longs, least: int) -> dict[str, Any]
     left = features.indices[np.cumsum(change[:-1], dtype=np.int8) == 0]
     n_taken = np.append(0, np.cumsum(np.where(taken, ends - begins, 0)))[ptr]
     # The first run of each bundle, as later assignments replace former ones.
-    first = np.zeros(len(counts), np.int64)
-    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
-    starts, lengths = begins[first[shared]], (ends - begins)[first[shared]]
+    run = np.zeros(len(counts), np.int64)
+    run[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    starts, lengths = begins[run[shared]], (ends - begins)[run[shared]]
     indptr = np.append(features.indptr - n_taken, len(left) + np.cumsum(lengths))
     of_bundles = features.indices[numbering.concatenated_ranges(starts, lengths)]
-    sites = Csr(indptr, np.append(left, of_bundles))
-    return {
-        "token_bundles": token_bundles,
-        "bundle_tokens": transpose(token_bundles, len(shared)),
-        "feature_sites": transpose(sites, n_features),
-        "n_bundles": len(shared),
-    }
+    return _Bundles(token_bundles, Csr(indptr, np.append(left, of_bundles)), len(shared))
 
 
 def _sorted_by_contexts(corpus: EncodedCorpus, sequences: Longs) -> Longs:

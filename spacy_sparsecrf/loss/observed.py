@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from ..corpus.numbering import runs_of_tokens
+from ..corpus.coordinates import Coordinates, distinct
+from ..corpus.numbering import Longs, Mask, runs_of_tokens
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
-from .lattice import Lattice, Longs, Mask, set_numbers, set_table
+from .lattice import Lattice, set_numbers, set_table
 
 # From this share of its weights on, a feature block is cheaper if full: it is added as a vector.
 _WORTH_ALL = 0.25
@@ -13,82 +14,83 @@ _WORTH_ALL = 0.25
 _CHUNK = 1 << 20
 
 
-def completed(coordinates: Longs, width: int) -> Longs:
-    """Complete the feature blocks that have a share _WORTH_ALL or more of their `width` weights."""
-    features, counts = np.unique(coordinates // width, return_counts=True)
-    full = features[counts >= _WORTH_ALL * width]
-    added = (full[:, None] * width + np.arange(width)).ravel()
-    return distinct(np.concatenate((coordinates, added)))
+def completed(coordinates: Longs, coding: Coordinates) -> Longs:
+    """Complete the feature blocks that have a share _WORTH_ALL or more of their weights."""
+    features, counts = np.unique(coding.locate(coordinates)[0], return_counts=True)
+    dense = features[counts >= _WORTH_ALL * coding.widths(features)]
+    return distinct(np.concatenate((coordinates, coding.complete(dense))))
 
 
-def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
-    """Return coordinates feature * Y + y of features and gold labels of their tokens, ascending.
+def observed_unigrams(lattice: Lattice, coding: Coordinates) -> Longs:
+    """Return coordinates of unigram features and gold labels of their tokens, ascending.
 
     A token with several possible labels counts for each of these labels. A token with a missing
     label counts for none.
     """
-    table, found = set_table(lattice.sets, n_labels), [np.empty(0, np.int64)]
+    table, observed = set_table(lattice.sets, coding.n_labels), [np.empty(0, np.int64)]
     members = _members(table)
-    sets, sites = _site_sets(lattice, n_labels, len(table)), lattice.feature_sites
+    sets, sites = _site_sets(lattice, coding.n_labels, len(table)), lattice.feature_sites
     for first, last in runs_of_tokens(sites.indptr, _CHUNK):
         bounds = sites.indptr[first : last + 1]
         feature = np.repeat(np.arange(first, last), np.diff(bounds))
-        row, own = _expanded(sites.indices[bounds[0] : bounds[-1]].astype(np.int64), sets)
-        feature, number = np.divmod(distinct(feature[row] * len(table) + own), len(table))
+        row, number = _expanded(sites.indices[bounds[0] : bounds[-1]].astype(np.int64), sets)
+        feature, number = np.divmod(distinct(feature[row] * len(table) + number), len(table))
         # Set 0, a missing label, counts for no label.
         feature, number = feature[number > 0], number[number > 0]
         row, label = _expanded(number, members)
-        found.append(distinct(feature[row] * n_labels + label))
-    return np.concatenate(found)
+        observed.append(distinct(coding.at(feature[row], label)))
+    return np.concatenate(observed)
 
 
 def _site_sets(lattice: Lattice, n_labels: int, n_sets: int) -> Csr:
     """Return the numbers of the sets of gold labels of sites; n_sets: number of all sets."""
     numbers, bundles = set_numbers(lattice.gold, n_labels), lattice.bundle_tokens
     bundle = np.repeat(np.arange(lattice.n_bundles), np.diff(bundles.indptr))
-    bundle, own = np.divmod(distinct(bundle * n_sets + numbers[bundles.indices]), n_sets)
+    bundle, number = np.divmod(distinct(bundle * n_sets + numbers[bundles.indices]), n_sets)
     ends = np.searchsorted(bundle, np.arange(lattice.n_bundles + 1))
     indptr = np.append(np.arange(lattice.n_tokens), lattice.n_tokens + ends)
-    return Csr(indptr, np.append(numbers, own).astype(np.int32))
+    return Csr(indptr, np.append(numbers, number).astype(np.int32))
 
 
-def observed_values(lattice: Lattice, n_labels: int) -> Longs:
-    """Return coordinates feature * Y + y of real values that are not 0 at a token with label y.
+def observed_values(lattice: Lattice, coding: Coordinates) -> Longs:
+    """Return coordinates of real values that are not 0 at a token with a label, ascending.
 
-    Ascending; labels as in `observed_unigrams`.
+    Labels as in `observed_unigrams`.
     """
-    features, table = lattice.value_features, set_table(lattice.sets, n_labels)
-    found = np.zeros((len(table), len(features)), np.bool_)
-    is_seen, numbers = lattice.values != 0.0, set_numbers(lattice.gold, n_labels)
+    features, table = lattice.value_features, set_table(lattice.sets, coding.n_labels)
+    with_set = np.zeros((len(table), len(features)), np.bool_)
+    is_seen, numbers = lattice.values != 0.0, set_numbers(lattice.gold, coding.n_labels)
     for number in np.unique(numbers).tolist():
-        found[number] = is_seen[lattice.value_rows[numbers == number]].any(axis=0)
+        with_set[number] = is_seen[lattice.value_rows[numbers == number]].any(axis=0)
     # Set 0, a missing label, counts for no label.
-    seen = found[1:].T.astype(np.float32) @ table[1:].astype(np.float32) > 0.0
-    value, label = np.nonzero(seen)
-    return features[value] * n_labels + label
+    with_label = with_set[1:].T.astype(np.float32) @ table[1:].astype(np.float32) > 0.0
+    value, label = np.nonzero(with_label)
+    return coding.at(features[value], label)
 
 
-def observed_bigrams(lattice: Lattice, n_labels: int) -> Longs:
-    """Return coordinates (feature * P + y') * Y + y of features and observed pairs, ascending.
+def observed_bigrams(lattice: Lattice, coding: Coordinates) -> Longs:
+    """Return coordinates of bigram features and observed pairs, ascending.
 
     A pair consists of two successive tokens without missing labels, or of the start label and the
     first token.
     """
+    n_labels = coding.n_labels
     table = set_table(lattice.sets, n_labels)
     members, numbers = _members(table, start=n_labels), set_numbers(lattice.gold, n_labels)
     n_sets = len(table) + 1
-    before = np.where(lattice.begins, len(table), np.append(0, numbers[:-1]))
-    known = (numbers > 0) & (before > 0)
-    keys = lattice.context[known].astype(np.int64) * n_sets + before[known]
-    rest, number = np.divmod(distinct(keys * n_sets + numbers[known]), n_sets)
-    context, before = np.divmod(rest, n_sets)
+    previous_number = np.where(lattice.begins, len(table), np.append(0, numbers[:-1]))
+    is_pair = (numbers > 0) & (previous_number > 0)
+    keys = lattice.context[is_pair].astype(np.int64) * n_sets + previous_number[is_pair]
+    keys, number = np.divmod(distinct(keys * n_sets + numbers[is_pair]), n_sets)
+    context, previous_number = np.divmod(keys, n_sets)
     row, label = _expanded(number, members)
-    context, before = context[row], before[row]
-    row, previous = _expanded(before, members)
-    context, pair = context[row], previous * n_labels + label[row]
-    features = take(lattice.ctx_features, context).indices.astype(np.int64)
-    pair = np.repeat(pair, np.diff(lattice.ctx_features.indptr)[context])
-    return distinct(features * n_labels * lattice.n_previous + pair)
+    context, previous_number = context[row], previous_number[row]
+    row, previous = _expanded(previous_number, members)
+    context, label = context[row], label[row]
+    features = coding.n_unigram + take(lattice.ctx_features, context).indices.astype(np.int64)
+    n_features = np.diff(lattice.ctx_features.indptr)[context]
+    previous, label = np.repeat(previous, n_features), np.repeat(label, n_features)
+    return distinct(coding.encode(features, previous, label))
 
 
 def _members(table: Mask, start: int | None = None) -> Csr:
@@ -103,15 +105,6 @@ def _members(table: Mask, start: int | None = None) -> Csr:
 
 def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
     """Expand sets: return the index in `numbers` [n] and the label, for each label of each set."""
-    found = take(members, numbers)
-    row = np.repeat(np.arange(len(numbers)), np.diff(found.indptr))
-    return row, found.indices.astype(np.int64)
-
-
-def distinct(coordinates: Longs) -> Longs:
-    """Return distinct coordinates, ascending; faster than `np.unique`, which uses a hash table."""
-    # A stable sort merges sorted runs.
-    ordered = np.sort(coordinates, kind="stable")
-    first: Mask = np.ones(len(ordered), dtype=np.bool_)
-    first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[first]
+    labels = take(members, numbers)
+    row = np.repeat(np.arange(len(numbers)), np.diff(labels.indptr))
+    return row, labels.indices.astype(np.int64)

@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..corpus.numbering import Floats, Ints, Longs, Mask
 from ..kernels import layout, pair_counts
 from ..kernels.indexing import select, take, transpose
 from ..kernels.layout import Csr
 from ..kernels.pairs import build_corrections, build_matrices
 from ..parallel import Chunks, cut
-from .lattice import Floats, Ints, Longs, Mask, Shard
+from .lattice import Shard
 from .weights import FeatureBlocks
-from .workspace import Workspace
+from .workspace import Limits, Workspace
 
 Shorts = NDArray[np.uint16]
 
@@ -57,35 +58,44 @@ class ContextLayout(NamedTuple):
     weight_corrections: Csr
 
 
-def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) -> ContextLayout:
+def lay_out_contexts(
+    space: Workspace, rows: FeatureBlocks, cost_model: "type[CostModel]"
+) -> ContextLayout:
     """Choose the matrices and sparse corrections of the contexts.
 
-    space: for its lattice and limits; rows: bigram feature blocks; stochastic: whether potentials
-    are built for each sequence instead of once per evaluation.
+    space: for its lattice and limits; rows: bigram feature blocks; cost_model: of an evaluation.
     """
-    lattice, limits = space.lattice, space.limits
+    lattice = space.lattice
     blocks = select(lattice.ctx_features, rows.number())
     # Sets of blocks are compared by random sums modulo 2**64, as features are by their hashes.
     marks = np.random.default_rng(0).integers(1, 1 << 63, len(rows), dtype=np.uint64)
     sums = row_sums(blocks, marks[blocks.indices])
-    _, first, active = np.unique(sums, return_index=True, return_inverse=True)
-    merged, context = take(blocks, first), active.astype(np.int32)[lattice.context]
-    model = _CostModel(space, rows, merged, marks, context, stochastic)
-    found, other = map(model.choose, limits.shares_by_example if stochastic else limits.shares)
-    choice = found if found.cost <= other.cost else other
-    matrix_blocks = take(_kept(merged, choice.in_matrix), choice.first)
-    constant = (np.diff(matrix_blocks.indptr) == 0) & (lattice.valid is None)
-    corrected = _kept(merged, ~choice.in_matrix)
-    entries, weights = _entries(corrected, rows, space.n_labels, space.padded)
+    _, representative, active = np.unique(sums, return_index=True, return_inverse=True)
+    merged, context = take(blocks, representative), active.astype(np.int32)[lattice.context]
+    model = cost_model(space, rows, blocks=merged, marks=marks, context=context)
+    choice, other = map(model.choose, model.shares(space.limits))
+    if other.cost < choice.cost:
+        choice = other
+    matrix_blocks = take(_selected(merged, choice.in_matrix), choice.context_of)
+    corrections = _corrections(_selected(merged, ~choice.in_matrix), rows, space)
+    n_corrections = np.diff(corrections.ptr)
     return ContextLayout(
         blocks,
-        active.astype(np.int32),
-        context,
-        matrix_blocks,
-        layout.Contexts(choice.matrix_of.astype(np.int32), constant, *entries),
-        np.repeat(np.arange(len(first), dtype=np.int32), np.diff(entries[0])),
-        weights,
-        transpose(weights, int(rows.ptr[-1])),
+        active=active.astype(np.int32),
+        context=context,
+        matrix_blocks=matrix_blocks,
+        arrays=layout.Contexts(
+            choice.matrix_of.astype(np.int32),
+            constant=(np.diff(matrix_blocks.indptr) == 0) & (lattice.valid is None),
+            corr_ptr=corrections.ptr,
+            corr_start=corrections.start,
+            corr_previous=corrections.previous,
+            corr_label=corrections.label,
+            corr_place=corrections.position,
+        ),
+        correction_context=np.repeat(np.arange(len(n_corrections), dtype=np.int32), n_corrections),
+        correction_weights=corrections.weights,
+        weight_corrections=transpose(corrections.weights, int(rows.ptr[-1])),
     )
 
 
@@ -97,50 +107,64 @@ def row_sums(table: Csr, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return sums
 
 
-def _kept(table: Csr, mask: Mask) -> Csr:
+def _selected(table: Csr, mask: Mask) -> Csr:
     """Return a table without the entries that a mask [nnz] excludes."""
     return Csr(np.append(0, np.cumsum(mask))[table.indptr], table.indices[mask])
 
 
 class _Choice(NamedTuple):
     """A layout: cost of an evaluation; in_matrix: [nnz], which blocks of contexts are in matrices;
-    first: [M], a context of each matrix; matrix_of: [C].
+    context_of: [M], a context of each matrix; matrix_of: [C].
     """
 
     cost: float
     in_matrix: Mask
-    first: Longs
+    context_of: Longs
     matrix_of: Longs
 
 
-class _CostModel:
+class CostModel:
     """Cost model of an evaluation, for a division of features into matrices and corrections.
 
-    space, rows, stochastic: see `lay_out_contexts`; blocks: of the merged contexts; marks: [R]
-    uint64, random; context: [N].
+    space, rows: see `lay_out_contexts`; blocks: of the merged contexts; marks: [R] uint64, random;
+    context: [N]. Here potentials are built once per evaluation.
     """
 
     def __init__(
         self,
         space: Workspace,
         rows: FeatureBlocks,
+        *,
         blocks: Csr,
         marks: NDArray[np.uint64],
         context: Ints,
-        stochastic: bool,
     ) -> None:
-        self._limits, self._lattice, self._blocks = space.limits, space.lattice, blocks
-        self._context, self._stochastic = context, stochastic
+        self._limits, self._lattice = space.limits, space.lattice
+        self._blocks, self._context = blocks, context
         self._area = float(space.n_labels * space.padded)
         n, lengths = len(blocks.indptr) - 1, np.diff(blocks.indptr)
         self._row = np.repeat(np.arange(n), lengths)
         self._sizes, self._marks = np.diff(rows.ptr)[blocks.indices], marks[blocks.indices]
         self._tokens = np.bincount(context, minlength=n).astype(np.float64)
-        self._n_exps = self._tokens if stochastic else np.ones(n)
+        self._n_exps = self._builds(self._tokens)
         # Without a start label, the first token of a sequence has no bigram feature.
         n_tokens = max(1.0, self._tokens[lengths > 0].sum())
         per_block = np.bincount(blocks.indices, self._tokens[self._row], minlength=len(rows))
         self._share = (per_block / n_tokens)[blocks.indices]
+
+    @staticmethod
+    def shares(limits: Limits) -> tuple[float, float]:
+        """Return the two candidate shares of the tokens, see `Limits`."""
+        return limits.shares
+
+    @staticmethod
+    def _builds(tokens: Floats) -> Floats:
+        """Return how often the potentials of contexts with these numbers of tokens are built."""
+        return np.ones(len(tokens))
+
+    def _n_built(self, weighted: Mask, matrix_of: Longs) -> float:
+        """Return the number of matrices with weights that are built; see `_matrix_cost`."""
+        return float(weighted.sum())
 
     def choose(self, least_share: float) -> _Choice:
         """Put features with a minimum share of the tokens into matrices, and all features of
@@ -150,19 +174,19 @@ class _CostModel:
         in_matrix = self._share >= least_share
         n_weights = np.bincount(self._row, np.where(in_matrix, 0, self._sizes), minlength=n)
         per_weight = limits.correction * self._tokens + limits.correction_exp * self._n_exps
-        own_cost = self._area * ((_UNCACHED - 1.0) * self._tokens + _BUILD * self._n_exps)
-        own = n_weights * per_weight > own_cost
-        if _BYTES_PER_ELEMENT * self._area * own.sum() <= limits.matrix_bytes:
-            in_matrix |= own[self._row]
-            n_weights[own] = 0
+        cost_alone = self._area * ((_UNCACHED - 1.0) * self._tokens + _BUILD * self._n_exps)
+        alone = n_weights * per_weight > cost_alone
+        if _BYTES_PER_ELEMENT * self._area * alone.sum() <= limits.matrix_bytes:
+            in_matrix |= alone[self._row]
+            n_weights[alone] = 0
         sums = row_sums(self._blocks, np.where(in_matrix, self._marks, np.uint64(0)))
-        found, first, matrix_of = np.unique(sums, return_index=True, return_inverse=True)
-        of_matrices = _BYTES_PER_ELEMENT * self._area * len(first)
+        marked, context_of, matrix_of = np.unique(sums, return_index=True, return_inverse=True)
+        of_matrices = _BYTES_PER_ELEMENT * self._area * len(context_of)
         of_corrections = BYTES_PER_ENTRY * n_weights.sum()
-        cost = float((n_weights * per_weight).sum()) + self._matrix_cost(found > 0, matrix_of)
+        cost = float((n_weights * per_weight).sum()) + self._matrix_cost(marked > 0, matrix_of)
         if of_matrices > limits.matrix_bytes or of_corrections > limits.correction_bytes:
             cost = 1e30 * (of_matrices + of_corrections)
-        return _Choice(cost, in_matrix, first, matrix_of)
+        return _Choice(cost, in_matrix, context_of=context_of, matrix_of=matrix_of)
 
     def _matrix_cost(self, weighted: Mask, matrix_of: Longs) -> float:
         """Return the cost of building matrices and of their products; matrices of ones are free."""
@@ -171,22 +195,42 @@ class _CostModel:
         uncached = 8.0 * self._area * len(weighted) > _CACHE_BYTES
         n_products = float(self._tokens[weighted[matrix_of]].sum())
         products = self._area * (_UNCACHED if uncached else 1.0) * n_products
-        n_built = float(weighted.sum())
-        if self._stochastic:
-            # Tokens whose matrix has weights and differs from the previous matrix.
-            matrix = matrix_of[self._context]
-            changes = self._lattice.begins | (matrix != np.append(-1, matrix[:-1]))
-            n_built = float((changes & weighted[matrix]).sum())
-        return products + _BUILD * self._area * n_built
+        return products + _BUILD * self._area * self._n_built(weighted, matrix_of)
 
 
-def _entries(
-    lines: Csr, rows: FeatureBlocks, n_labels: int, padded: int
-) -> tuple[tuple[Longs, Longs, Shorts, Shorts, Ints], Csr]:
-    """Number the sparse corrections of each context: the label pairs of its blocks in `lines`.
+class SequentialCostModel(CostModel):
+    """Cost model where potentials are built for each sequence, as solvers by example do."""
 
-    RETURNS: the fields of `Contexts` about corrections, and the weights of each correction.
-    """
+    @staticmethod
+    def shares(limits: Limits) -> tuple[float, float]:
+        """See `CostModel.shares`."""
+        return limits.shares_by_example
+
+    @staticmethod
+    def _builds(tokens: Floats) -> Floats:
+        return tokens
+
+    def _n_built(self, weighted: Mask, matrix_of: Longs) -> float:
+        """Return the number of tokens whose matrix has weights and differs from the previous."""
+        matrix = matrix_of[self._context]
+        changes = self._lattice.begins | (matrix != np.append(-1, matrix[:-1]))
+        return float((changes & weighted[matrix]).sum())
+
+
+class _Corrections(NamedTuple):
+    """Sparse corrections: the fields of `layout.Contexts` about them, and the weights of each."""
+
+    ptr: Longs
+    start: Longs
+    previous: Shorts
+    label: Shorts
+    position: Ints
+    weights: Csr
+
+
+def _corrections(lines: Csr, rows: FeatureBlocks, space: Workspace) -> _Corrections:
+    """Number the sparse corrections of each context: the label pairs of its blocks in `lines`."""
+    n_labels, padded = space.n_labels, space.padded
     n, area = len(lines.indptr) - 1, (n_labels + 1) * padded
     of_blocks = Csr(rows.ptr, np.arange(len(rows.places), dtype=np.int32))
     ptr, weights = take(of_blocks, lines.indices.astype(np.int64))
@@ -195,44 +239,67 @@ def _entries(
     keys = np.repeat(context * area, lengths) + rows.places[weights]
     # The weights of a correction stay in the order of the blocks.
     order = np.argsort(keys, kind="stable")
-    found, first = np.unique(keys[order], return_index=True)
-    indptr = np.append(first, len(order)).astype(np.int64)
+    corrected, begins = np.unique(keys[order], return_index=True)
     bounds = np.arange(n + 1) * area
-    corr_ptr = np.searchsorted(found, bounds)
-    corr_start = np.searchsorted(found, bounds[:-1] + n_labels * padded)
-    place = (found % area).astype(np.int32)
-    previous, label = np.stack(np.divmod(place, padded)).astype(np.uint16)
-    of_corrections = Csr(indptr, weights[order])
-    return (corr_ptr, corr_start, previous, label, place), of_corrections
+    position = (corrected % area).astype(np.int32)
+    previous, label = np.stack(np.divmod(position, padded)).astype(np.uint16)
+    return _Corrections(
+        np.searchsorted(corrected, bounds),
+        start=np.searchsorted(corrected, bounds[:-1] + n_labels * padded),
+        previous=previous,
+        label=label,
+        position=position,
+        weights=Csr(np.append(begins, len(order)).astype(np.int64), weights[order]),
+    )
+
+
+class PairSums(NamedTuple):
+    """Sums over tokens: by matrix [M, Y + 1, Yp], and by sparse correction [E]."""
+
+    by_matrix: Floats
+    by_correction: Floats
+
+    @classmethod
+    def zeros(cls, potentials: layout.Potentials) -> "PairSums":
+        """Allocate sums for potentials."""
+        return cls(np.zeros(potentials.psi.shape), np.zeros(len(potentials.value)))
+
+    def clear(self) -> None:
+        """Set the sums to zero."""
+        for sums in self:
+            sums[...] = 0.0
 
 
 class PairPotentials:
     """Matrices and sparse corrections of the bigram weights.
 
-    rows: bigram feature blocks; stochastic: whether for a stochastic solver; origin: [K] float64,
-    added to the weights of `fill`, or [0]. contexts: layout of the contexts; arrays: kernel
-    arguments with the potentials of the last `fill`, in the precision of the workspace; bigrams:
-    index of the weights; matrix_chunks, context_chunks, settle_chunks: chunks of matrices, of
-    contexts, and of matrices by the corrections of their contexts; matrix_contexts: contexts of a
-    matrix; tokens: of each shard; sums: products of the vectors, by matrix [M, Y + 1, Yp] and by
-    correction [E].
+    rows: bigram feature blocks; cost_model: see `lay_out_contexts`. contexts: layout of the
+    contexts; arrays: kernel arguments with the potentials of the last `fill`, in the precision of
+    the workspace; bigrams: index of the weights; matrix_chunks, context_chunks, settle_chunks:
+    chunks of matrices, of contexts, and of matrices by the corrections of their contexts;
+    matrix_contexts: contexts of a matrix; tokens: of each shard; sums: products of the vectors.
     """
 
     def __init__(
-        self, space: Workspace, rows: FeatureBlocks, stochastic: bool, origin: Floats
+        self, space: Workspace, rows: FeatureBlocks, cost_model: type[CostModel] = CostModel
     ) -> None:
         self.space = space
         self.rows = rows
-        self.contexts = lay_out_contexts(space, rows, stochastic)
+        self.contexts = lay_out_contexts(space, rows, cost_model)
         self.arrays = self.new_arrays(space.dtype)
         self.potentials = self.arrays.potentials
         matrix_blocks, weights = self.contexts.matrix_blocks, self.contexts.correction_weights
-        of_matrices = matrix_blocks.indptr, matrix_blocks.indices, rows.ptr, rows.places
         self.bigrams = layout.Bigrams(
-            space.lattice.n_previous, *of_matrices, weights.indptr, weights.indices, origin
+            space.lattice.n_previous,
+            mat_ptr=matrix_blocks.indptr,
+            mat_blocks=matrix_blocks.indices,
+            block_ptr=rows.ptr,
+            block_places=rows.places,
+            corr_weight_ptr=weights.indptr,
+            corr_weights=weights.indices,
+            origin=np.empty(0),
         )
-        n_corrections = len(self.potentials.value)
-        self.sums = np.zeros(self.potentials.psi.shape), np.zeros(n_corrections)
+        self.sums = PairSums.zeros(self.potentials)
         self._cut_chunks()
         self.tokens: list[ShardTokens] = []
         for shard, chunks in zip(space.shards, space.chunks, strict=True):
@@ -250,18 +317,25 @@ class PairPotentials:
         if valid is not None:
             psi[-1, :n_labels, :n_labels] = valid[:n_labels, :n_labels]
             psi[-1, n_labels, :n_labels] = 1.0
-        of_entries = np.zeros(n_corrections), np.zeros(n_corrections)
-        rewritten = np.zeros(n_contexts, dtype=np.bool_)
-        stamp = np.zeros(n_matrices + n_contexts, dtype=np.int64)
-        potentials = layout.Potentials(psi, np.zeros(n_matrices), *of_entries, rewritten, stamp)
+        potentials = layout.Potentials(
+            psi,
+            shift=np.zeros(n_matrices),
+            value=np.zeros(n_corrections),
+            change=np.zeros(n_corrections),
+            rewritten=np.zeros(n_contexts, dtype=np.bool_),
+            stamp=np.zeros(n_matrices + n_contexts, dtype=np.int64),
+        )
         return layout.Pairs(n_labels, self.contexts.arrays, potentials)
 
     def new_slopes(self, dtype: DTypeLike) -> layout.Slopes:
         """Allocate slopes of these potentials, all zero; the slopes of the mask stay zero."""
         potentials = self.potentials
-        zeros = np.zeros_like(potentials.value), np.zeros_like(potentials.value)
-        psi = np.zeros(potentials.psi.shape, dtype)
-        return layout.Slopes(psi, *zeros, np.zeros_like(potentials.stamp))
+        return layout.Slopes(
+            np.zeros(potentials.psi.shape, dtype),
+            score=np.zeros_like(potentials.value),
+            change=np.zeros_like(potentials.value),
+            stamp=np.zeros_like(potentials.stamp),
+        )
 
     def _cut_chunks(self) -> None:
         """Cut matrices, contexts, corrections and blocks into chunks of about equal work."""
@@ -285,47 +359,79 @@ class PairPotentials:
 
         theta: [K] float64, the bigram weights.
         """
-        workers, args = self.space.workers, (self.arrays, self.bigrams, theta)
-        workers.map(build_matrices, self.matrix_chunks, *args)
-        workers.map(build_corrections, self.context_chunks, *args)
+        for build, chunks in (
+            (build_matrices, self.matrix_chunks),
+            (build_corrections, self.context_chunks),
+        ):
+            self.space.workers.map(
+                build, chunks, pairs=self.arrays, bigrams=self.bigrams, theta=theta
+            )
 
     def begin_sums(self) -> None:
         """Clear the sums over shards."""
-        for sums in self.sums:
-            sums[...] = 0.0
+        self.sums.clear()
 
-    def add_products(
-        self, tokens: "ShardTokens", vectors: layout.Vectors, total: Floats, sums: Floats
-    ) -> None:
+    def add_products(self, tokens: "ShardTokens", vectors: layout.Vectors, sums: PairSums) -> None:
         """Add products alpha_{t-1}[y'] backward_t[y] of the tokens of a shard.
 
-        vectors: of the shard; total: [M, Y + 1, Yp], by matrix; sums: [E], by correction.
+        vectors: of the shard; sums: added to.
         """
-        workers, n_labels = self.space.workers, self.space.n_labels
-        spans = np.zeros((len(tokens.spans), *total.shape[1:]))
-        chunks, inner = [*pairwise(range(len(spans) + 1))], tokens.by_matrix.inner_tokens
-        workers.map(pair_counts.pair_sums, chunks, n_labels, tokens.spans, inner, vectors, spans)
-        of_matrix = layout.MatrixSums(tokens.by_matrix, tokens.mat_spans, spans)
+        workers = self.space.workers
+        spans = np.zeros((len(tokens.spans), *sums.by_matrix.shape[1:]))
         workers.map(
-            pair_counts.matrix_products, tokens.chunks, self.arrays, of_matrix, vectors, total
+            pair_counts.pair_sums,
+            [*pairwise(range(len(spans) + 1))],
+            n_labels=self.space.n_labels,
+            spans=tokens.spans,
+            tokens=tokens.by_matrix.inner_tokens,
+            vectors=vectors,
+            sums=spans,
         )
-        args = self.contexts.arrays, self.contexts.correction_context, tokens.by_context
-        workers.map(pair_counts.correction_sums, self._correction_chunks, *args, vectors, sums)
+        workers.map(
+            pair_counts.matrix_products,
+            tokens.chunks,
+            pairs=self.arrays,
+            of_matrix=layout.MatrixSums(tokens.by_matrix, tokens.mat_spans, spans),
+            vectors=vectors,
+            total=sums.by_matrix,
+        )
+        workers.map(
+            pair_counts.correction_sums,
+            self._correction_chunks,
+            contexts=self.contexts.arrays,
+            corr_context=self.contexts.correction_context,
+            tokens=tokens.by_context,
+            vectors=vectors,
+            sums=sums.by_correction,
+        )
 
     def settle(self) -> None:
         """Turn the sums into expected counts."""
-        args = self.arrays, self.matrix_contexts, *self.sums
-        self.space.workers.map(pair_counts.settle_counts, self.settle_chunks, *args)
+        self.space.workers.map(
+            pair_counts.settle_counts,
+            self.settle_chunks,
+            pairs=self.arrays,
+            of_matrix=self.matrix_contexts,
+            total=self.sums.by_matrix,
+            sums=self.sums.by_correction,
+        )
 
-    def gather(self, total: Floats, of_corrections: Floats, gradient: Floats) -> None:
-        """Gather numbers [K] of the bigram weights, such as expected counts.
-
-        total: [M, Y + 1, Yp], of matrices; of_corrections: [E].
-        """
-        matrices, entries = self._row_matrices, self.contexts.weight_corrections
-        args = self.space.n_labels, self.bigrams, matrices.indptr, matrices.indices, total
-        of_entries = entries.indptr, entries.indices, of_corrections, gradient
-        self.space.workers.map(pair_counts.gather_bigrams, self._row_chunks, *args, *of_entries)
+    def gather(self, sums: PairSums, gradient: Floats) -> None:
+        """Gather numbers [K] of the bigram weights, such as expected counts, from sums."""
+        matrices, corrections = self._row_matrices, self.contexts.weight_corrections
+        self.space.workers.map(
+            pair_counts.gather_bigrams,
+            self._row_chunks,
+            n_labels=self.space.n_labels,
+            bigrams=self.bigrams,
+            col_ptr=matrices.indptr,
+            col_matrices=matrices.indices,
+            residual=sums.by_matrix,
+            weight_ptr=corrections.indptr,
+            weight_corrections=corrections.indices,
+            correction_residual=sums.by_correction,
+            gradient=gradient,
+        )
 
 
 class ShardTokens:
@@ -338,20 +444,24 @@ class ShardTokens:
 
     def __init__(self, pairs: PairPotentials, shard: Shard, chunks: Chunks) -> None:
         contexts, limits = pairs.contexts, pairs.space.limits
-        own, matrix_of = contexts.context[shard.begin : shard.end], contexts.arrays.matrix_of
-        self.by_matrix = tokens_by(shard, matrix_of[own], len(pairs.potentials.shift))
-        self.by_context = tokens_by(shard, own, len(matrix_of))
+        context = contexts.context[shard.begin : shard.end]
+        matrix_of = contexts.arrays.matrix_of
+        self.by_matrix = tokens_by(shard, matrix_of[context], len(pairs.potentials.shift))
+        self.by_context = tokens_by(shard, context, len(matrix_of))
         self.mat_spans, self.spans = _cut_spans(self.by_matrix.inner_ptr, limits.span)
         self.chunks: Chunks = cut(np.diff(self.by_matrix.inner_ptr), limits.n_chunks)
         is_large = pairs.potentials.psi[:1].nbytes > _LARGE_BYTES
         together = len(shard.offsets) if is_large else limits.together
-        self.order = interleaved_order(shard, chunks, together, own, matrix_of)
+        self.order = interleaved_order(
+            shard, chunks, together=together, context=context, matrix_of=matrix_of
+        )
 
     def without_starts(self) -> "ShardTokens":
         """Return the tokens without those that begin a sequence."""
-        found = copy(self)
-        found.by_matrix, found.by_context = map(_without_starts, (self.by_matrix, self.by_context))
-        return found
+        inner = copy(self)
+        inner.by_matrix = _without_starts(self.by_matrix)
+        inner.by_context = _without_starts(self.by_context)
+        return inner
 
 
 def tokens_by(shard: Shard, key: Ints, n_keys: int) -> layout.TokensBy:
@@ -393,7 +503,7 @@ def sequential_order(shard: Shard) -> layout.BatchOrder:
 
 
 def interleaved_order(
-    shard: Shard, chunks: Chunks, together: int, context: Ints, matrix_of: Ints
+    shard: Shard, chunks: Chunks, *, together: int, context: Ints, matrix_of: Ints
 ) -> layout.BatchOrder:
     """Return the order of interleaved batches: first tokens by matrix, second tokens, and so on.
 
@@ -403,8 +513,8 @@ def interleaved_order(
     chunks: runs of sequences that cover the shard; together: sequences of a batch; context: [n]
     int32, of the tokens of the shard; matrix_of: [C] int32, of contexts.
     """
-    first, last = np.array(chunks, np.int64).reshape(-1, 2).T
-    heads = (np.arange(len(shard.offsets) - 1) - np.repeat(first, last - first)) % together == 0
+    begins, ends = np.array(chunks, np.int64).reshape(-1, 2).T
+    heads = (np.arange(len(shard.offsets) - 1) - np.repeat(begins, ends - begins)) % together == 0
     run, lengths = np.cumsum(heads) - 1, np.diff(shard.offsets)
     batch = np.repeat(run * (lengths.max(initial=0) + 1) - shard.offsets[:-1], lengths)
     batch += np.arange(len(context))

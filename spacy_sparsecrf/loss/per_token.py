@@ -15,11 +15,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..corpus.encoded import MISSING, NO_VALUES, EncodedCorpus
-from ..corpus.numbering import Floats, Hashes, Ints
+from ..corpus.numbering import Floats, Hashes, Ints, Longs
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
-from .lattice import Longs
 
 
 def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCorpus:
@@ -63,20 +62,22 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
         features = _joined(features, _pair_features(corpus, tokens, previous[tokens], n_previous))
         keys = np.concatenate((keys, np.repeat(corpus.bigram_keys, n_previous)))
     weights = np.repeat(corpus.weights, lengths)[tokens]
-    made = tokens_as_corpus(corpus, corpus.labels[tokens], weights, features, keys)
+    of_tokens = tokens_as_corpus(
+        corpus, labels=corpus.labels[tokens], weights=weights, features=features, keys=keys
+    )
     if not len(corpus.value_features):
-        return made
+        return of_tokens
     # Avoid a copy if no token is left out: a matrix of vectors is large.
     values = corpus.values if len(tokens) == corpus.n_tokens else corpus.values[tokens]
-    return replace(made, values=values, value_features=corpus.value_features)
+    return replace(of_tokens, values=values, value_features=corpus.value_features)
 
 
 def tokens_as_corpus(
-    corpus: EncodedCorpus, labels: Ints, weights: Floats, features: Csr, keys: Hashes
+    corpus: EncodedCorpus, *, labels: Ints, weights: Floats, features: Csr, keys: Hashes
 ) -> EncodedCorpus:
     """Return a corpus of n sequences of one token, without bigram features and real values.
 
-    corpus: origin of the other fields; labels, weights: [n]; features: features of the tokens;
+    corpus: has the other fields; labels, weights: [n]; features: features of the tokens;
     keys: [O], of features.
     """
     n = len(labels)
@@ -109,9 +110,9 @@ def _pair_features(corpus: EncodedCorpus, tokens: Longs, previous: Ints, n_previ
     return Csr(features.indptr, number.astype(np.int32))
 
 
-def _joined(first: Csr, second: Csr) -> Csr:
+def _joined(left: Csr, right: Csr) -> Csr:
     """Concatenate two tables of the same length row by row."""
-    rows = np.arange(len(first.indptr) - 1)
-    row = np.concatenate([np.repeat(rows, np.diff(table.indptr)) for table in (first, second)])
-    indices = np.concatenate((first.indices, second.indices))
-    return Csr(first.indptr + second.indptr, indices[np.argsort(row, kind="stable")])
+    rows = np.arange(len(left.indptr) - 1)
+    row = np.concatenate([np.repeat(rows, np.diff(table.indptr)) for table in (left, right)])
+    indices = np.concatenate((left.indices, right.indices))
+    return Csr(left.indptr + right.indptr, indices[np.argsort(row, kind="stable")])

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.coordinates import Coordinates
+from ..corpus.numbering import Floats, Longs, Mask
 from ..kernels.layout import ContextsOf, Tables, TokensBy
 from ..kernels.screening import Chosen, add_chosen_pairs, add_counts, screen_labels
 from ..parallel import Chunks, cut
-from .lattice import Floats, Longs, Mask
 from .pairs import tokens_by
-from .working import WorkingLoss
+from .working import ChainWorkingLoss
 from .workspace import Workspace
 
 Found = tuple[Longs, Floats]
@@ -43,35 +44,46 @@ def _screen_labels(first: int, last: int, space: Workspace, threshold: float) ->
     sites, row = space.lattice.feature_sites, np.zeros(space.padded)
     n = (last - first) * space.n_labels
     coordinates, gradients = np.empty(n, np.int64), np.empty(n)
-    args = space.n_labels, sites.indptr, sites.indices, space.residual, threshold, row
-    found = screen_labels(first, last, *args, coordinates, gradients)
-    return coordinates[:found].copy(), gradients[:found].copy()
+    n_found = screen_labels(
+        first,
+        last,
+        n_labels=space.n_labels,
+        col_ptr=sites.indptr,
+        col_sites=sites.indices,
+        residual=space.residual,
+        threshold=threshold,
+        row=row,
+        coordinates=coordinates,
+        gradients=gradients,
+    )
+    return coordinates[:n_found].copy(), gradients[:n_found].copy()
 
 
 class PairScreening:
     """Screening of bigram weights.
 
-    space: of the losses; n_unigram: first coordinate of bigram weights.
+    space: of the losses; coding: what coordinates stand for.
     """
 
-    def __init__(self, space: Workspace, n_unigram: int) -> None:
+    def __init__(self, space: Workspace, coding: Coordinates) -> None:
         lattice = space.lattice
         contexts = lattice.feature_contexts
-        self._space, self._n_unigram = space, n_unigram
+        self._space, self._coding = space, coding
         self._features = ContextsOf(contexts.indptr, contexts.indices)
         self._row = np.repeat(np.arange(len(contexts.indptr) - 1), np.diff(contexts.indptr))
         n_contexts = len(lattice.ctx_features.indptr) - 1
         self._tokens: list[TokensBy] = []
         for shard in space.shards:
-            own = lattice.context[shard.begin : shard.end]
-            self._tokens.append(tokens_by(shard, own, n_contexts))
+            context = lattice.context[shard.begin : shard.end]
+            self._tokens.append(tokens_by(shard, context, n_contexts))
         n_tokens = np.bincount(lattice.context, minlength=n_contexts)
         ends = np.concatenate(([0], np.cumsum(n_tokens[contexts.indices])))[contexts.indptr]
         self._n_tokens: Longs = np.diff(ends)
 
-    def screen(self, working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
+    def screen(self, working: ChainWorkingLoss, theta: Floats, threshold: float) -> list[Found]:
         """Find the bigram weights whose gradient exceeds a threshold; see `screen_unigrams`."""
-        space, active, found = self._space, working.pairs.contexts.active, []
+        space, active = self._space, working.pairs.contexts.active
+        violators: list[Found] = []
         chosen = self._chosen(working.shards, threshold)
         contexts, ptr = self._features.contexts, chosen.area_ptr
         # The contexts of a feature by active context.
@@ -82,36 +94,48 @@ class PairScreening:
         for run in _runs(chunks, ptr, space.limits.held_pairs):
             begin, end = ptr[run[0][0]], ptr[run[-1][1]]
             # Positions of areas are relative to the first of these totals.
-            own, totals = chosen._replace(area_ptr=ptr - begin), np.zeros(end - begin)
-            args = own, features, active, working.pairs.arrays
+            placed, totals = chosen._replace(area_ptr=ptr - begin), np.zeros(end - begin)
             for i in working.visit(theta):
-                of_shard = self._tokens[i], working.shards[i].sequences, working.vectors(i)
-                space.workers.map(add_chosen_pairs, run, *args, *of_shard, totals)
-            found += space.workers.map(self._collect, run, own, threshold, totals)
-        return found
+                space.workers.map(
+                    add_chosen_pairs,
+                    run,
+                    chosen=placed,
+                    features=features,
+                    active=active,
+                    pairs=working.pairs.arrays,
+                    tokens=self._tokens[i],
+                    sequences=working.shards[i].sequences,
+                    vectors=working.vectors(i),
+                    totals=totals,
+                )
+            violators += space.workers.map(self._collect, run, placed, threshold, totals)
+        return violators
 
     def _chosen(self, shards: Sequence[Tables], threshold: float) -> Chosen:
         """Choose the pairs that can have a gradient beyond a threshold."""
         space, n_labels, n = self._space, self._space.n_labels, len(self._n_tokens)
-        before, at = np.empty((n, n_labels + 1), np.bool_), np.empty((n, n_labels), np.bool_)
+        previous, at = np.empty((n, n_labels + 1), np.bool_), np.empty((n, n_labels), np.bool_)
         chunks = cut(self._n_tokens, max(space.limits.n_chunks, n * n_labels >> 20))
-        space.workers.map(self._choose, chunks, shards, threshold, before, at)
-        n_rows, n_columns = before.sum(axis=1), at.sum(axis=1)
+        space.workers.map(
+            self._choose, chunks, shards=shards, threshold=threshold, previous=previous, at=at
+        )
+        n_rows, n_columns = previous.sum(axis=1), at.sum(axis=1)
         return Chosen(
-            _pointers(n_rows),
-            np.nonzero(before)[1].astype(np.uint16),
-            _pointers(n_columns),
-            np.nonzero(at)[1].astype(np.uint16),
-            _pointers(n_rows * n_columns),
+            row_ptr=_pointers(n_rows),
+            rows=np.nonzero(previous)[1].astype(np.uint16),
+            column_ptr=_pointers(n_columns),
+            columns=np.nonzero(at)[1].astype(np.uint16),
+            area_ptr=_pointers(n_rows * n_columns),
         )
 
     def _choose(
         self,
         first: int,
         last: int,
+        *,
         shards: Sequence[Tables],
         threshold: float,
-        before: Mask,
+        previous: Mask,
         at: Mask,
     ) -> None:
         """Choose the labels of features first:last whose pairs can have |gradient| > threshold.
@@ -120,18 +144,26 @@ class PairScreening:
         0, and at most the count of y' before tokens with o and the count of y at these tokens:
         |gradient| <= max(min(E[y'], E[y]), min(O[y'], O[y])).
 
-        before: [O, Y + 1], at: [O, Y], out, the chosen labels before and at the tokens.
+        previous: [O, Y + 1], at: [O, Y], out, the chosen labels before and at the tokens.
         """
         space, n_labels = self._space, self._space.n_labels
         counts = np.zeros((last - first, 4, space.padded + 1))
         for shard, tokens, tables in zip(space.shards, self._tokens, shards, strict=True):
             residual = space.residual[shard.begin : shard.end]
-            add_counts(first, last, counts, self._features, tokens, tables.sequences, residual)
+            add_counts(
+                first,
+                last,
+                counts=counts,
+                features=self._features,
+                tokens=tokens,
+                sequences=tables.sequences,
+                residual=residual,
+            )
         slack = _SLACK * float(np.sqrt(np.finfo(space.dtype).eps))
         expected, observed = counts[:, ::2], counts[:, 1::2]
         # Bounds that, up to rounding, exceed the threshold.
         bounds = np.maximum(expected, observed) + slack * (expected + observed)
-        before[first:last] = bounds[:, 0, : n_labels + 1] > threshold
+        previous[first:last] = bounds[:, 0, : n_labels + 1] > threshold
         at[first:last] = bounds[:, 1, :n_labels] > threshold
 
     def _collect(
@@ -140,13 +172,14 @@ class PairScreening:
         """Return the violators among the chosen pairs of features first:last."""
         row_ptr, rows, column_ptr, columns, area_ptr = chosen
         begin, end = area_ptr[first], area_ptr[last]
-        place = begin + np.flatnonzero(np.abs(totals[begin:end]) > threshold)
-        feature = np.searchsorted(area_ptr, place, side="right") - 1
+        beyond = begin + np.flatnonzero(np.abs(totals[begin:end]) > threshold)
+        feature = np.searchsorted(area_ptr, beyond, side="right") - 1
         width = column_ptr[feature + 1] - column_ptr[feature]
-        row, column = np.divmod(place - area_ptr[feature], width)
-        pair = feature * self._space.lattice.n_previous + rows[row_ptr[feature] + row]
-        label = columns[column_ptr[feature] + column]
-        return self._n_unigram + pair * self._space.n_labels + label, totals[place]
+        row, column = np.divmod(beyond - area_ptr[feature], width)
+        previous = rows[row_ptr[feature] + row].astype(np.int64)
+        label = columns[column_ptr[feature] + column].astype(np.int64)
+        feature += self._coding.n_unigram
+        return self._coding.encode(feature, previous, label), totals[beyond]
 
 
 def _runs(chunks: Chunks, ptr: Longs, held: int) -> list[Chunks]:
@@ -154,13 +187,13 @@ def _runs(chunks: Chunks, ptr: Longs, held: int) -> list[Chunks]:
 
     ptr: [features + 1] int64, position of the sums of a feature; held: numbers that fit.
     """
-    found: list[Chunks] = []
+    runs: list[Chunks] = []
     for chunk in chunks:
-        if found and ptr[chunk[1]] - ptr[found[-1][0][0]] <= held:
-            found[-1].append(chunk)
+        if runs and ptr[chunk[1]] - ptr[runs[-1][0][0]] <= held:
+            runs[-1].append(chunk)
         else:
-            found.append([chunk])
-    return found
+            runs.append([chunk])
+    return runs
 
 
 def _pointers(sizes: NDArray[np.integer]) -> Longs:

@@ -1,14 +1,17 @@
 """Size of a problem, an estimate of the memory for training, and the memory that is available."""
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from .chain import ChainLoss
 from .pairs import BYTES_PER_ENTRY
+
+if TYPE_CHECKING:
+    from .chain import ChainLoss
 
 # Bytes for each feature of a token: features by token (temporary), tokens by feature, and blocks
 # by token.
@@ -54,6 +57,8 @@ class Size:
 
 def total(sizes: Sequence[Size]) -> Size:
     """Return the total size of problems that are in memory at the same time."""
+    if len(sizes) == 1:
+        return sizes[0]
     return Size(*map(sum, zip(*map(astuple, sizes), strict=True)))
 
 
@@ -66,7 +71,7 @@ def check_fits(size: Size, available: int | None, n_labels: int, l1: float) -> N
     if available is None or size.n_bytes is None or size.n_bytes <= available:
         return
     needs = {"needed": as_text(size.n_bytes), "available": as_text(available)}
-    values = {**vars(size), **needs, "n_labels": n_labels}
+    values = {**asdict(size), **needs, "n_labels": n_labels}
     raise SparseCRFError((Errors.SC321 if l1 else Errors.SC320).format(**values))
 
 
@@ -87,17 +92,17 @@ def as_text(n_bytes: int) -> str:
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"
 
 
-def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
+def measure(loss: "ChainLoss", l1: float, history: int = 0, n_potential: int | None = None) -> Size:
     """Estimate the size of a problem, before its large arrays take memory.
 
-    loss: not yet evaluated; l1: if 0, the working set is complete; history: pairs of vectors that
-    the solver stores.
+    loss: not yet evaluated; l1, history, n_potential: see `Loss.size`.
     """
-    space, lattice = loss.space, loss.space.lattice
-    observed = loss.observed_coordinates()
+    n_potential = loss.n_potential if n_potential is None else n_potential
+    space, lattice, coding = loss.space, loss.space.lattice, loss.coding
+    observed = loss.coordinates("observed")
     tables = lattice.feature_sites, lattice.token_bundles, lattice.ctx_features
     n_occurrences = sum(len(table.indices) for table in tables)
-    n_working = _WORKING_SHARE * len(observed) if l1 > 0.0 else loss.n_potential
+    n_working = _WORKING_SHARE * len(observed) if l1 > 0.0 else n_potential
     n_bytes = (
         space.dtype.itemsize
         * space.padded
@@ -111,14 +116,14 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
     if l1 > 0.0:
         # Pair potentials and their gradient: a matrix per context, or sparse corrections.
         features = lattice.feature_contexts.indptr
-        pairs = observed[np.searchsorted(observed, loss.n_unigram) :] - loss.n_unigram
-        per_feature = pairs // (space.n_labels * lattice.n_previous)
+        feature, _ = coding.locate(observed[coding.split(observed) :])
+        per_feature = feature - coding.n_unigram
         n_weights = int(np.bincount(per_feature, minlength=len(features) - 1) @ np.diff(features))
         matrix = 3 * 8 * (space.n_labels + 1) * space.padded
         n_contexts = len(lattice.ctx_features.indptr) - 1
         n_bytes += min(matrix * n_contexts, matrix + int(BYTES_PER_ENTRY) * n_weights)
     n_features = lattice.n_features + len(lattice.feature_contexts.indptr) - 1
-    return Size(n_features, loss.n_potential, len(observed), int(n_bytes))
+    return Size(n_features, n_potential=n_potential, n_observed=len(observed), n_bytes=int(n_bytes))
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
@@ -135,7 +140,8 @@ def available_memory(root: Path = Path("/")) -> int | None:
         _, controllers, path = line.split(":", 2)
         for kind in {"", "memory"} & set(controllers.split(",")):
             folder, limit, usage = _GROUPS[kind]
-            for group in (*(own := root / folder / path.lstrip("/")).parents, own):
+            innermost = root / folder / path.lstrip("/")
+            for group in (*innermost.parents, innermost):
                 # Inactive pages of files count as free.
                 inactive = sum(_numbers(group / "memory.stat", "inactive_file"))
                 used = _numbers(group / usage)
@@ -147,8 +153,8 @@ def _numbers(path: Path, name: str = "") -> list[int]:
     """Return the number after a name that begins a line, or the number of the first line."""
     for line in _lines(path):
         if line.startswith(name):
-            found = line.split()[bool(name) :][:1]
-            return [int(found[0])] if found and found[0].isdecimal() else []
+            words = line.split()[bool(name) :][:1]
+            return [int(word) for word in words if word.isdecimal()]
     return []
 
 

@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..corpus.coordinates import Coordinates, Weights
 from ..corpus.encoded import MAX_LABELS, EncodedCorpus
-from ..corpus.numbering import find_keys, grown, positions
+from ..corpus.numbering import Longs, find_keys, grown, positions
 from ..errors import Errors, SparseCRFError
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
-from .lattice import Floats, Longs
 from .per_token import tokens_as_corpus
 
 
@@ -30,45 +30,47 @@ class OutcomePart(NamedTuple):
     """A problem of choosing one of n_labels outcomes, given one of G cases.
 
     outcomes: [G, n_labels] int64, outcomes of the whole problem; names: [O'] int64, o * G + g:
-    global feature and case of each feature; n_outcomes: of the whole problem, where a weight has
-    the coordinate o * n_outcomes + outcome.
+    global feature and case of each feature; coding: of the whole problem, with outcomes as labels.
     """
 
     outcomes: Longs
     names: Longs
-    n_outcomes: int
+    coding: Coordinates
 
     @property
     def n_labels(self) -> int:
         """Number of outcomes."""
         return int(self.outcomes.shape[1])
 
+    @property
+    def local(self) -> Coordinates:
+        """What the coordinates of the part stand for."""
+        return Coordinates(self.n_labels, len(self.names), has_start=False)
+
     def to_global(self, coordinates: Longs) -> Longs:
         """Return the global coordinates, [n] int64, of local coordinates."""
-        number, label = np.divmod(coordinates, self.n_labels)
+        number, label = self.local.locate(coordinates)
         feature, case = np.divmod(self.names[number], len(self.outcomes))
-        found: Longs = feature * self.n_outcomes + self.outcomes[case, label]
-        return found
+        return self.coding.at(feature, self.outcomes[case, label])
 
     def to_local(self, coordinates: Longs) -> Longs:
         """Return the local coordinates, [n] int64, of global ones; -1: of other parts."""
-        place = positions(self.outcomes.ravel(), self.n_outcomes).astype(np.int64)
-        feature, outcome = np.divmod(coordinates, self.n_outcomes)
-        case, label = np.divmod(place[outcome], self.n_labels)
+        position = positions(self.outcomes.ravel(), self.coding.n_labels).astype(np.int64)
+        feature, outcome = self.coding.locate(coordinates)
+        case, label = np.divmod(position[outcome], self.n_labels)
         number = find_keys(self.names, feature * len(self.outcomes) + case)
-        return np.where((case >= 0) & (number >= 0), number * self.n_labels + label, -1)
+        return np.where((case >= 0) & (number >= 0), self.local.at(number, label), -1)
 
-    def own(self, coordinates: Longs) -> Longs:
+    def within(self, coordinates: Longs) -> Longs:
         """Return the local coordinates, [m] int64, of the global ones [n] of this part."""
-        inner = self.to_local(coordinates)
-        return inner[inner >= 0]
+        local = self.to_local(coordinates)
+        return local[local >= 0]
 
-    def local_weights(self, coordinates: Longs, values: Floats) -> tuple[Longs, Floats]:
-        """Return the local coordinates, ascending, and values of the weights [n] of this part."""
-        inner = self.to_local(coordinates)
-        kept = np.flatnonzero(inner >= 0)
-        order = kept[np.argsort(inner[kept])]
-        return inner[order], values[order]
+    def local_weights(self, weights: Weights) -> Weights:
+        """Return the weights of this part, by local coordinates."""
+        local = self.to_local(weights.coordinates)
+        order = np.argsort(local, kind="stable")[np.count_nonzero(local < 0) :]
+        return Weights(local[order], weights.values[order])
 
 
 def cluster_bounds(n_labels: int, n_clusters: int) -> tuple[int, ...]:
@@ -98,11 +100,14 @@ def cluster_parts(
     limits = np.asarray(bounds, dtype=np.int64)
     starts, sizes = limits[:-1], np.diff(limits)
     n_clusters = len(sizes)
-    n_outcomes = int(limits[-1]) + n_clusters
+    n_labels = int(limits[-1])
+    coding = Coordinates(n_labels + n_clusters, len(corpus.unigram_keys), corpus.start_label)
     cluster = np.searchsorted(limits, corpus.labels, side="right") - 1
     everything = np.arange(corpus.n_sequences)
-    outcomes = np.arange(int(limits[-1]), n_outcomes)[None]
-    parts = [_part(corpus, everything, 0 * cluster, cluster, outcomes, n_outcomes)]
+    clusters = np.arange(n_labels, coding.n_labels)[None]
+    parts = [
+        _part(corpus, everything, 0 * cluster, labels=cluster, outcomes=clusters, coding=coding)
+    ]
     for size in np.unique(sizes[sizes > 1]):
         chosen = np.flatnonzero(sizes == size)
         case = np.full(n_clusters, -1)
@@ -112,7 +117,9 @@ def cluster_parts(
             label = corpus.labels[tokens] - starts[cluster[tokens]]
             outcomes = starts[chosen][:, None] + np.arange(size)
             of_token = case[cluster[tokens]]
-            parts.append(_part(corpus, tokens, of_token, label, outcomes, n_outcomes))
+            parts.append(
+                _part(corpus, tokens, of_token, labels=label, outcomes=outcomes, coding=coding)
+            )
     return parts
 
 
@@ -120,9 +127,10 @@ def _part(
     corpus: EncodedCorpus,
     tokens: Longs,
     case: Longs,
+    *,
     labels: Longs,
     outcomes: Longs,
-    n_outcomes: int,
+    coding: Coordinates,
 ) -> tuple[OutcomePart, EncodedCorpus]:
     """Return the part of some tokens [n], given their cases [n] and their labels [n] there."""
     n_cases = len(outcomes)
@@ -134,11 +142,11 @@ def _part(
     order = np.argsort(-counts, kind="stable")
     rank = positions(order, len(order))
     families = grown(corpus.families, len(corpus.unigram_keys))[names[order] // n_cases]
-    own = tokens_as_corpus(
+    of_part = tokens_as_corpus(
         replace(corpus, families=families),
-        labels.astype(np.int32),
-        corpus.weights[tokens],
-        Csr(features.indptr, rank[number]),
-        corpus.unigram_keys[names[order] // n_cases],
+        labels=labels.astype(np.int32),
+        weights=corpus.weights[tokens],
+        features=Csr(features.indptr, rank[number]),
+        keys=corpus.unigram_keys[names[order] // n_cases],
     )
-    return OutcomePart(outcomes, names[order], n_outcomes), own
+    return OutcomePart(outcomes, names[order], coding), of_part

@@ -39,13 +39,14 @@ def cut_leaves(lengths: Longs, n: int) -> Longs:
 
 def maximal_subtrees(first: int, last: int) -> list[tuple[int, int]]:
     """Return the largest nodes, as ranges of leaves in order, that make up leaves first:last."""
-    found = []
-    while first < last:
-        size = 1 << ((last - first).bit_length() - 1)
-        size = min(size, first & -first) if first else size
-        found.append((first, first + size))
-        first += size
-    return found
+    subtrees = []
+    begin = first
+    while begin < last:
+        size = 1 << ((last - begin).bit_length() - 1)
+        size = min(size, begin & -begin) if begin else size
+        subtrees.append((begin, begin + size))
+        begin += size
+    return subtrees
 
 
 def sum_over_tree(partials: Iterable[tuple[int, Floats]]) -> Floats | None:

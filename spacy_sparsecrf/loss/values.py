@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.numbering import concatenated_ranges
+from ..corpus.coordinates import Coordinates
+from ..corpus.numbering import Floats, Longs, concatenated_ranges
 from ..kernels.layout import Values
 from ..kernels.values import value_counts, value_curvatures, value_scores, value_sums
 from ..parallel import Chunks, cut
-from .lattice import Floats, Longs, Shard
+from .lattice import Shard
 from .weights import FeatureBlocks
 from .workspace import Workspace
 
@@ -34,12 +35,11 @@ class ValueWeights:
         numbers = rows.number()[features]
         self.columns: Longs = np.flatnonzero(numbers >= 0)
         self.blocks: Longs = numbers[self.columns].astype(np.int64)
-        own = self.blocks
-        lengths = np.diff(rows.ptr)[own]
-        self._weights = concatenated_ranges(rows.ptr[:-1][own], lengths)
-        row = np.repeat(np.arange(len(own)), lengths)
+        lengths = np.diff(rows.ptr)[self.blocks]
+        self._weights = concatenated_ranges(rows.ptr[:-1][self.blocks], lengths)
+        row = np.repeat(np.arange(len(self.blocks)), lengths)
         self._places: Longs = row * space.padded + rows.places[self._weights]
-        self.table = np.zeros((len(own), space.padded))
+        self.table = np.zeros((len(self.blocks), space.padded))
 
     @property
     def features(self) -> Values:
@@ -56,11 +56,14 @@ class ValueWeights:
         lattice = self._space.lattice
         features = Values(lattice.values, lattice.value_rows[shard.begin :], self.columns)
         tokens = list(map(tuple, shard.offsets[np.array(chunks).reshape(-1, 2)].tolist()))
-        self._space.workers.map(value_scores, tokens, features, self.table, False, scores)
+        self._space.workers.map(
+            value_scores, tokens, features=features, table=self.table, add=False, scores=scores
+        )
 
     def gradient(self, gradient: Floats) -> None:
         """Write the gradient of these weights into the gradient [K], from the residuals."""
-        sums = _sum_over_tokens(self._space, self.columns, value_sums, self._space.residual)
+        space = self._space
+        sums = _sum_over_tokens(space, self.columns, value_sums, residual=space.residual)
         gradient[self._weights] = sums.reshape(-1)[self._places]
 
     def count(self, counts: Floats) -> None:
@@ -71,13 +74,19 @@ class ValueWeights:
 
     def curvature(self, curvature: Floats) -> None:
         """Write the curvature of these weights into [K] curvatures; see `WorkingLoss.curvature`."""
-        args = self._space.lattice.token_weight, self._space.residual
-        total = _sum_over_tokens(self._space, self.columns, value_curvatures, *args)
+        space = self._space
+        total = _sum_over_tokens(
+            space,
+            self.columns,
+            value_curvatures,
+            token_weight=space.lattice.token_weight,
+            residual=space.residual,
+        )
         curvature[self._weights] = total.reshape(-1)[self._places]
 
 
 def _sum_over_tokens(
-    space: Workspace, columns: Longs, kernel: Callable[..., None], *args: Any
+    space: Workspace, columns: Longs, kernel: Callable[..., None], **of_tokens: Any
 ) -> Floats:
     """Return the sums [R, Yp] of a kernel over all tokens, by chunks; columns: [R]."""
     limits, shape = space.limits, (len(columns), space.padded)
@@ -85,7 +94,7 @@ def _sum_over_tokens(
 
     def add(first: int, last: int) -> Floats:
         sums = np.zeros(shape)
-        kernel(first, last, features, *args, sums)
+        kernel(first, last, features=features, **of_tokens, sums=sums)
         return sums
 
     size = max(1, len(columns) * space.padded)
@@ -94,14 +103,14 @@ def _sum_over_tokens(
     return sum(space.workers.map(add, chunks), np.zeros(shape))
 
 
-def screen_values(space: Workspace, threshold: float) -> tuple[Longs, Floats]:
+def screen_values(space: Workspace, coding: Coordinates, threshold: float) -> tuple[Longs, Floats]:
     """Find the weights of real-valued features whose gradient exceeds a threshold in magnitude.
 
     RETURNS: coordinates [n] int64, and gradients [n] float64.
     """
     features, n_labels = space.lattice.value_features, space.n_labels
-    args = np.arange(len(features)), value_sums, space.residual
-    sums = _sum_over_tokens(space, *args)[:, :n_labels]
-    coordinates = features[:, None] * n_labels + np.arange(n_labels)
-    found = np.abs(sums) > threshold
-    return coordinates[found], sums[found]
+    columns = np.arange(len(features))
+    sums = _sum_over_tokens(space, columns, value_sums, residual=space.residual)[:, :n_labels]
+    coordinates = coding.at(features[:, None], np.arange(n_labels))
+    beyond = np.abs(sums) > threshold
+    return coordinates[beyond], sums[beyond]

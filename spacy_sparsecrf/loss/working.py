@@ -2,155 +2,153 @@
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.coordinates import Coordinates
+from ..corpus.numbering import Floats, Longs
 from ..kernels import expectations
 from ..kernels.layout import Columns, ContextBlocks, Sequences, Tables, Unigrams, Vectors
 from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot, each_with
-from .lattice import Floats, Longs
-from .pairs import PairPotentials, sequential_order
+from .base import CurvedLoss
+from .hessian import HessianProduct
+from .pairs import CostModel, PairPotentials, sequential_order
 from .values import ValueWeights
-from .weights import FeatureBlocks, by_site, origin_of_tokens
+from .weights import FeatureBlocks, by_site
 from .workspace import Contents, Workspace
 
 DerivedT = TypeVar("DerivedT")
 
 
-class OffsetLoss:
-    """A loss in the offset of the weights from an origin, [K] float64, or [0] for zero.
+class ChainWorkingLoss(CurvedLoss):
+    """Value and gradient of the chain loss on a working set.
 
-    is_divided: whether the sequences are partitioned among workers.
+    workspace: arrays of tokens; coordinates: [K] int64, ascending; coding: what they stand for.
     """
 
-    is_divided = False
-    origin: Floats
+    cost_model = CostModel
 
-    def model_weights(self, theta: Floats) -> Floats:
-        """Return the weights of the model, [K], for weights theta [K] of a solver."""
-        return theta + self.origin if len(self.origin) else theta
-
-
-class WorkingLoss(OffsetLoss):
-    """Value and gradient of the loss on a working set.
-
-    coordinates: [K] int64, ascending (see `chain`); n_unigram: number of potential unigram weights;
-    stochastic: whether for a stochastic solver; origin: [K] float64 w0, [0] for zeros: solvers
-    optimise v, and the weights of the model are w0 + v.
-    """
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        coordinates: Longs,
-        n_unigram: int,
-        stochastic: bool,
-        origin: Floats,
-    ) -> None:
+    def __init__(self, workspace: Workspace, coordinates: Longs, coding: Coordinates) -> None:
         lattice = workspace.lattice
-        n_labels, padded = workspace.n_labels, workspace.padded
-        self.coordinates, self._stochastic, self.origin = coordinates, stochastic, origin
+        padded = workspace.padded
+        self.coordinates = coordinates
         self._derived: dict[Any, Any] = {}
         self.space = workspace
-        self.split = int(np.searchsorted(coordinates, n_unigram))
+        self.split = coding.split(coordinates)
+        feature, position = coding.locate(coordinates)
         self.unigram = FeatureBlocks(
-            coordinates[: self.split], n_labels, 1, padded, lattice.n_features
+            feature[: self.split],
+            position[: self.split],
+            n_labels=coding.n_labels,
+            padded=padded,
+            n_features=lattice.n_features,
         )
-        n_features = len(lattice.feature_contexts.indptr) - 1
-        pairs = coordinates[self.split :] - n_unigram
-        self.bigram = FeatureBlocks(pairs, n_labels, lattice.n_previous, padded, n_features)
+        self.bigram = FeatureBlocks(
+            feature[self.split :] - coding.n_unigram,
+            position[self.split :],
+            n_labels=coding.n_labels,
+            padded=padded,
+            n_features=len(lattice.feature_contexts.indptr) - 1,
+        )
         sites = lattice.feature_sites
         self.site_blocks = by_site(workspace, self.unigram.features)
         self._bundles = lattice.token_bundles
         self.table = np.zeros((lattice.n_bundles, padded), workspace.dtype)
-        if stochastic:
-            self.site_blocks = lattice.by_token(self.site_blocks)
-            origin = self.model_weights(np.zeros(len(coordinates)))[: self.split]
-            self._bundles, self.table = origin_of_tokens(workspace, self.unigram, origin)
         self.columns = Columns(self.unigram.features, sites.indptr, sites.indices)
         # Only with real values: their weights.
         self.values: list[ValueWeights] = []
         if len(lattice.value_features):
             self.values.append(ValueWeights(workspace, self.unigram))
-        of_pairs = self.origin[self.split :]
-        self.pairs = PairPotentials(workspace, self.bigram, stochastic, of_pairs)
-        n_chunks = workspace.limits.n_chunks
+        self.pairs = PairPotentials(workspace, self.bigram, self.cost_model)
         n_sites = np.diff(sites.indptr)[self.unigram.features]
-        self._row_chunks = self.unigram.chunks(n_sites, n_chunks)
+        self._row_chunks = self.unigram.chunks(n_sites, workspace.limits.n_chunks)
 
-    @property
-    def n_examples(self) -> int:
-        """Number of sequences with gold labels."""
-        return self.space.lattice.n_examples
-
-    def derived(self, make: "Callable[[WorkingLoss], DerivedT]") -> DerivedT:
+    def derived(self, make: Callable[[Self], DerivedT]) -> DerivedT:
         """Return make(self), cached here because solvers store only settings and states."""
         if make not in self._derived:
             self._derived[make] = make(self)
-        found: DerivedT = self._derived[make]
-        return found
+        cached: DerivedT = self._derived[make]
+        return cached
+
+    def products(self, stored: int = -1) -> HessianProduct:
+        """Return products of the Hessian with vectors; see `CurvedLoss.products`."""
+        return HessianProduct(self, stored)
+
+    def model_weights(self, theta: Floats) -> Floats:
+        """Return the weights of the model [K] for weights theta [K] of a solver."""
+        return theta
 
     @cached_property
     def tables(self) -> Tables:
         """All sequences, clamped lattices last, and the index of their weights."""
-        lattice, pairs = self.space.lattice, self.pairs
+        lattice, contexts = self.space.lattice, self.pairs.contexts
         sequences = Sequences(
             self.space.n_labels,
-            lattice.offsets,
-            lattice.clamped,
-            lattice.labels,
-            lattice.allowed,
-            lattice.weights,
-            lattice.token_weight,
-            pairs.contexts.context,
+            offsets=lattice.offsets,
+            clamped=lattice.clamped,
+            labels=lattice.labels,
+            allowed=lattice.allowed,
+            weights=lattice.weights,
+            token_weight=lattice.token_weight,
+            context=contexts.context,
         )
-        unigrams = self._unigrams_of(0, lattice.n_tokens, len(self.site_blocks.indptr) - 1)
-        blocks = pairs.contexts.blocks
-        context_blocks = ContextBlocks(lattice.context, blocks.indptr, blocks.indices)
-        return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_blocks)
+        blocks = ContextBlocks(lattice.context, contexts.blocks.indptr, contexts.blocks.indices)
+        return Tables(
+            sequences,
+            unigrams=self._unigrams_of(0, lattice.n_tokens, len(self.site_blocks.indptr) - 1),
+            contexts=contexts.arrays,
+            bigrams=self.pairs.bigrams,
+            context_blocks=blocks,
+        )
 
     def _unigrams_of(self, begin: int, end: int, last: int) -> Unigrams:
         """Return the index of the unigram weights of tokens begin:end and sites begin:last."""
         return Unigrams(
             self.split,
-            self._bundles.indptr[begin : end + 1],
-            self._bundles.indices,
-            self.table,
-            self.site_blocks.indptr[begin : last + 1],
-            self.site_blocks.indices,
-            self.unigram.ptr,
-            self.unigram.places,
+            bundle_ptr=self._bundles.indptr[begin : end + 1],
+            bundles=self._bundles.indices,
+            table=self.table,
+            site_ptr=self.site_blocks.indptr[begin : last + 1],
+            site_blocks=self.site_blocks.indices,
+            block_ptr=self.unigram.ptr,
+            block_labels=self.unigram.places,
         )
 
     @cached_property
     def shards(self) -> list[Tables]:
         """The sequences of each shard, and the index of their weights."""
-        found, whole = [], self.tables.sequences
+        sequences, tables = self.tables.sequences, []
         for shard in self.space.shards:
             begin, end = shard.begin, shard.end
-            own = whole._replace(
+            of_shard = sequences._replace(
                 offsets=shard.offsets,
-                clamped=whole.clamped[shard.first : shard.last],
-                labels=whole.labels[begin:end],
-                allowed=whole.allowed[begin:end],
-                weights=whole.weights[shard.first : shard.last],
-                token_weight=whole.token_weight[begin:end],
-                context=whole.context[begin:end],
+                clamped=sequences.clamped[shard.first : shard.last],
+                labels=sequences.labels[begin:end],
+                allowed=sequences.allowed[begin:end],
+                weights=sequences.weights[shard.first : shard.last],
+                token_weight=sequences.token_weight[begin:end],
+                context=sequences.context[begin:end],
             )
             unigrams = self._unigrams_of(begin, end, end)
-            found.append(self.tables._replace(sequences=own, unigrams=unigrams))
-        return found
+            tables.append(self.tables._replace(sequences=of_shard, unigrams=unigrams))
+        return tables
 
     @cached_property
     def observed(self) -> Floats:
         """Observed counts O [K] of the weights: minus the gradient at zero expectation."""
         counts, space = np.zeros(len(self.coordinates)), self.space
         of_bundles = self._by_bundle(expectations.count_bundle_gold, self.tables.sequences)
-        args = self.tables, self.columns, of_bundles, counts[: self.split]
-        space.workers.map(expectations.count_gold, self._row_chunks, *args)
+        space.workers.map(
+            expectations.count_gold,
+            self._row_chunks,
+            tables=self.tables,
+            columns=self.columns,
+            of_bundles=of_bundles,
+            counts=counts[: self.split],
+        )
         for values in self.values:
             values.count(counts)
         count_gold_pairs(self.tables, space.padded, counts[self.split :])
@@ -159,8 +157,8 @@ class WorkingLoss(OffsetLoss):
     @cached_property
     def _gold(self) -> tuple[Longs, Floats]:
         """Weights with non-zero observed counts (few in a complete working set), and the counts."""
-        places = np.flatnonzero(self.observed)
-        return places, self.observed[places]
+        counted = np.flatnonzero(self.observed)
+        return counted, self.observed[counted]
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient E - O (Lavergne 2010, equations 3 and 4).
@@ -170,7 +168,7 @@ class WorkingLoss(OffsetLoss):
             the gradient [K].
         """
         space, pairs = self.space, self.pairs
-        places, counts = self._gold
+        counted, counts = self._gold
         weights = self.model_weights(theta)
         self.score_bundles(weights, self.table)
         for values in self.values:
@@ -180,19 +178,24 @@ class WorkingLoss(OffsetLoss):
         pairs.begin_sums()
         for i in range(len(space.shards)):
             self.infer(theta, i)
-            pairs.add_products(pairs.tokens[i], self.vectors(i), *pairs.sums)
+            pairs.add_products(pairs.tokens[i], self.vectors(i), pairs.sums)
         self.sum_bundles()
         self.gather(gradient)
         for values in self.values:
             values.gradient(gradient)
-        pairs.settle()
-        pairs.gather(*pairs.sums, gradient[self.split :])
-        gradient[self.split :] -= self.observed[self.split :]
-        value = dot(space.log_z, space.lattice.weights) - dot(weights[places], counts)
+        self._gather_pairs(gradient)
+        value = dot(space.log_z, space.lattice.weights) - dot(weights[counted], counts)
         space.contents = Contents(self, theta.copy())
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
         return value, gradient
+
+    def _gather_pairs(self, gradient: Floats) -> None:
+        """Write the gradient of the bigram weights from the sums over shards into [K]."""
+        pairs = self.pairs
+        pairs.settle()
+        pairs.gather(pairs.sums, gradient[self.split :])
+        gradient[self.split :] -= self.observed[self.split :]
 
     def gradient_from(self, contents: Contents) -> Floats:
         """Return the gradient [K] at the point of another loss on a subset of these coordinates.
@@ -206,11 +209,9 @@ class WorkingLoss(OffsetLoss):
         pairs.fill(theta[self.split :])
         pairs.begin_sums()
         for i in other.visit(contents.theta):
-            pairs.add_products(pairs.tokens[i], self.vectors(i), *pairs.sums)
+            pairs.add_products(pairs.tokens[i], self.vectors(i), pairs.sums)
         self.gather(gradient)
-        pairs.settle()
-        pairs.gather(*pairs.sums, gradient[self.split :])
-        gradient[self.split :] -= self.observed[self.split :]
+        self._gather_pairs(gradient)
         return gradient
 
     def marginals(self, theta: Floats) -> Contents:
@@ -231,10 +232,17 @@ class WorkingLoss(OffsetLoss):
         another. RETURNS: [K] float64, >= 0.
         """
         curvature, space = np.zeros(len(self.coordinates)), self.space
-        weights = space.lattice.token_weight
-        of_bundles = self._by_bundle(expectations.bundle_curvature, weights, space.residual)
-        args = self.tables, self.columns, space.residual, of_bundles, curvature[: self.split]
-        space.workers.map(expectations.unigram_curvature, self._row_chunks, *args)
+        token_weight = space.lattice.token_weight
+        of_bundles = self._by_bundle(expectations.bundle_curvature, token_weight, space.residual)
+        space.workers.map(
+            expectations.unigram_curvature,
+            self._row_chunks,
+            tables=self.tables,
+            columns=self.columns,
+            residual=space.residual,
+            of_bundles=of_bundles,
+            curvature=curvature[: self.split],
+        )
         for values in self.values:
             values.curvature(curvature)
         expected = gradient[self.split :] + self.observed[self.split :]
@@ -259,52 +267,78 @@ class WorkingLoss(OffsetLoss):
 
         chunks: of sequences of the shard, whose marginals are computed instead.
         """
-        space, shard, whole = self.space, self.space.shards[i], chunks is None
+        space, shard, residuals = self.space, self.space.shards[i], chunks is None
         chunks = space.chunks[i] if chunks is None else chunks
-        batch = self.pairs.tokens[i].order if whole else sequential_order(shard)
+        batch = self.pairs.tokens[i].order if residuals else sequential_order(shard)
         for values in self.values:
             values.score(shard, chunks, space.vectors[1])
             batch = batch._replace(scored=True)
-        # For a stochastic solver, the table contains the origin.
-        theta = theta if self._stochastic else self.model_weights(theta)
         vectors = self.vectors(i)
         scratch = np.empty((len(chunks), *vectors.scratch.shape), space.dtype)
-        log_z = space.log_z[shard.first : shard.last]
-        args = self.shards[i], self.pairs.arrays, theta, vectors, batch, log_z, whole
-        space.workers.map(expectations.infer_chunk, each_with(chunks, scratch), *args)
+        space.workers.map(
+            expectations.infer_chunk,
+            each_with(chunks, scratch),
+            tables=self.shards[i],
+            pairs=self.pairs.arrays,
+            theta=theta,
+            vectors=vectors,
+            batch=batch,
+            log_z=space.log_z[shard.first : shard.last],
+            residuals=residuals,
+        )
 
     def vectors(self, i: int) -> Vectors:
         """Return views of the workspace for the vectors of shard i."""
         space, shard = self.space, self.space.shards[i]
-        scratch = np.empty(self.pairs.potentials.psi.shape[1:], space.dtype)
-        marginals = space.residual[shard.begin : shard.end]
         alpha, backward = space.vectors
-        return Vectors(alpha, backward, marginals, space.scales, space.norms, scratch)
+        return Vectors(
+            alpha,
+            backward,
+            marginals=space.residual[shard.begin : shard.end],
+            scales=space.scales,
+            norms=space.norms,
+            scratch=np.empty(self.pairs.potentials.psi.shape[1:], space.dtype),
+        )
 
     def score_bundles(self, theta: Floats, table: NDArray[np.floating]) -> None:
-        """Write the scores of bundles at theta [K] into a table [B, Yp]; not if stochastic."""
-        if not self._stochastic:
-            space = self.space
-            args = space.n_labels, self.tables.unigrams, theta, table
-            space.workers.map(expectations.score_bundles, space.bundle_chunks, *args)
+        """Write the scores of bundles at theta [K] into a table [B, Yp]."""
+        self.space.workers.map(
+            expectations.score_bundles,
+            self.space.bundle_chunks,
+            n_labels=self.space.n_labels,
+            unigrams=self.tables.unigrams,
+            theta=theta,
+            table=table,
+        )
 
-    def _by_bundle(self, kernel: Callable[..., None], *args: Any) -> Floats:
+    def _by_bundle(self, kernel: Callable[..., None], *of_tokens: Any) -> Floats:
         """Return the sums [B, Yp] of a kernel over the tokens of bundles."""
         space, lattice = self.space, self.space.lattice
         sums = np.zeros((lattice.n_bundles, space.padded))
-        space.workers.map(kernel, space.bundle_chunks, lattice.bundle_tokens, *args, sums)
+        space.workers.map(kernel, space.bundle_chunks, lattice.bundle_tokens, *of_tokens, sums)
         return sums
 
     def sum_bundles(self) -> None:
         """Sum the residuals of tokens by bundle."""
         space = self.space
         rows = np.zeros((len(space.bundle_chunks), space.padded))
-        args = space.lattice.bundle_tokens, space.residual
-        space.workers.map(expectations.sum_bundles, each_with(space.bundle_chunks, rows), *args)
+        space.workers.map(
+            expectations.sum_bundles,
+            each_with(space.bundle_chunks, rows),
+            bundle_tokens=space.lattice.bundle_tokens,
+            residual=space.residual,
+        )
 
     def gather(self, gradient: Floats) -> None:
         """Write the gradient [K] of unigram weights from the residuals, without real values."""
         space, chunks = self.space, self._row_chunks
-        args = space.n_labels, self.tables.unigrams, self.columns, space.residual, gradient
         rows = np.zeros((len(chunks), space.padded))
-        space.workers.map(expectations.gather_unigrams, each_with(chunks, rows), *args)
+        space.workers.map(
+            expectations.gather_unigrams,
+            each_with(chunks, rows),
+            n_labels=space.n_labels,
+            unigrams=self.tables.unigrams,
+            columns=self.columns,
+            residual=space.residual,
+            gradient=gradient,
+        )

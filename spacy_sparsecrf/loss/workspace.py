@@ -4,19 +4,14 @@ Limits choose between algorithms and sizes: they change time and memory, and res
 rounding.
 """
 
-import ctypes
-from contextlib import suppress
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..corpus.numbering import Floats
 from ..parallel import Workers, cut
-from .lattice import Floats, Lattice
-
-# Parameters of glibc's `mallopt`, and their values in bytes.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = (-1, 1 << 24), (-3, 1 << 22)
+from .lattice import Lattice
 
 
 class Limits(NamedTuple):
@@ -69,16 +64,6 @@ class Contents(NamedTuple):
         return self.owner is owner and np.array_equal(theta, self.theta)
 
 
-@cache
-def _map_large_arrays() -> None:
-    """Have the process map large arrays: memory returns when they are freed, and is not resident
-    before they are written to. Each freed array would otherwise raise the size from which they are.
-    """
-    with suppress(AttributeError, OSError, TypeError):  # another C library
-        for parameter in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
-            ctypes.CDLL(None).mallopt(*parameter)
-
-
 class Workspace:
     """Token arrays that successive working losses share.
 
@@ -92,11 +77,11 @@ class Workspace:
         self,
         lattice: Lattice,
         n_labels: int,
+        *,
         workers: Workers,
         precision: DTypeLike,
         limits: Limits = LIMITS,
     ) -> None:
-        _map_large_arrays()
         self.lattice = lattice
         self.limits = limits
         self.n_labels = n_labels
@@ -104,7 +89,8 @@ class Workspace:
         self.workers = workers
         self.dtype = np.dtype(precision)
         row_bytes = self.padded * self.dtype.itemsize
-        self.shards, self.chunks = lattice.shards(max(1, limits.shard_bytes // row_bytes)), []
+        self.shards = lattice.shards(max(1, limits.shard_bytes // row_bytes))
+        self.chunks = []
         longest = 0
         for shard in self.shards:
             n_tokens = shard.end - shard.begin

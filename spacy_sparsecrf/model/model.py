@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from .. import compatible
 from ..atomic_write import write_files
+from ..corpus.coordinates import Coordinates
 from ..corpus.encoded import MAX_LABELS
 from ..errors import Errors, SparseCRFError
 from ..schema import reported_as
@@ -98,7 +99,7 @@ def check_kind(kind: str) -> str:
 
 @dataclass(frozen=True)
 class WeightNames:
-    """The hashes and labels that coordinates of weights (see `loss.chain`) stand for.
+    """The hashes and labels that coordinates of weights (see `corpus.coordinates`) stand for.
 
     unigram_keys, bigram_keys: [O] uint64, distinct hashes of the features, index = feature id;
     labels: label names, index = label id; bounds: of clusters of labels, see `CRFModel`;
@@ -111,6 +112,12 @@ class WeightNames:
     bounds: tuple[int, ...]
     start_label: bool
     kind: str
+
+    @property
+    def coding(self) -> Coordinates:
+        """What the coordinates stand for; clusters of labels are further labels."""
+        n_outcomes = len(self.labels) + max(0, len(self.bounds) - 1)
+        return Coordinates(n_outcomes, len(self.unigram_keys), self.start_label)
 
 
 class CRFModel:

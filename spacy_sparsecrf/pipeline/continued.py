@@ -88,13 +88,14 @@ def _descend(
     keys, kind = (corpus.unigram_keys, corpus.bigram_keys), settings.model
     names = WeightNames(*keys, labels, (), corpus.start_label, kind)
     whole = corpus_of_kind(corpus, len(labels), kind)
-    loss = ChainLoss(whole, len(labels), Workers(1), settings.learning.precision)
+    loss = ChainLoss(whole, len(labels), Workers(1), precision=settings.learning.precision)
     weights = [summed(coordinates_of(names, model)) for model in (run.origin, run.model)]
-    coordinates = loss.descent_coordinates(np.concatenate([known for known, _ in weights]))
+    known = np.concatenate([each.coordinates for each in weights])
+    coordinates = loss.coordinates("descent", known)
     origin, theta = np.zeros((2, len(coordinates)))
     for values, (known, found) in zip((origin, theta), weights, strict=True):
         values[np.searchsorted(coordinates, known)] = found
-    working, unused = loss.restrict(coordinates, stochastic=True), np.zeros_like(theta)
+    working, unused = loss.by_example(coordinates), np.zeros_like(theta)
     descent = MinibatchDescent(working, ElasticNet(0.0, 0.0), 1, SGD, theta, unused)
     n_visits, losses = run.n_visits, []
     new = _of_new_labels(names, coordinates, run.origin)
@@ -118,12 +119,10 @@ def _of_new_labels(names: WeightNames, coordinates: Longs, origin: CRFModel) -> 
 
     coordinates: [K]. RETURNS: [K].
     """
-    n, split = len(names.labels), len(names.unigram_keys) * len(names.labels)
     known = np.union1d(origin.unigram.labels, origin.bigram.labels)
     trained = {origin.labels[y] for y in known.tolist()}
-    # The last place is the start label's.
-    new = np.array([*(label not in trained for label in names.labels), False])
-    pair = (coordinates - split) % (n * (n + int(names.start_label)))
-    before = np.where(coordinates < split, coordinates % n, pair // n)
-    found: Mask = new[before] | new[np.where(coordinates < split, before, pair % n)]
+    # The last one is the start label, and the previous label of unigram weights.
+    is_new = np.array([*(label not in trained for label in names.labels), False])
+    _, previous, label = names.coding.decode(coordinates)
+    found: Mask = is_new[previous] | is_new[label]
     return found

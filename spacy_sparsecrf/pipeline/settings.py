@@ -304,7 +304,7 @@ class Setup(NamedTuple):
     name: str
     features: Features
     target: Target
-    solver: "BatchSolver"
+    solver: "BatchSolver[Any]"
     settings: ComponentSettings
     engine: Any
 

@@ -87,36 +87,39 @@ def _training(setup: Setup, read: EncodedExamples) -> partial[Any]:
     from ..training.run import Polish
     from ..training.training import Problem, Training
 
+    assert read.corpus is not None
     name, labels, settings = setup.name, read.labels, setup.settings
     learning = settings.learning
     valid = setup.transitions_of(labels) if learning.constrained else None
     if learning.constrained and valid is None:
         warn(Warnings.SCW350.format(name=name))
     warm_start = learning.warm_start.model_dump(exclude_none=True)
-    train: partial[Any] = partial(Training)
+    problem = Problem(
+        kind=settings.model,
+        clusters=learning.clusters,
+        precision=learning.precision,
+        observed_only=learning.observed_only,
+        label_weights=learning.weights_of(name, labels),
+        valid=valid,
+    )
+    make_loss = None
     if read.partition is not None:
-        from ..distributed.training import PartitionedTraining
+        from ..distributed.training import partitioned_loss
 
-        train = partial(PartitionedTraining, partition=read.partition)
+        make_loss = partial(partitioned_loss, read.partition, labels, problem)
     return partial(
-        train,
+        Training,
         read.corpus,
         labels=labels,
         solver=setup.solver,
         l1=settings.l1,
         l2=settings.l2,
-        problem=Problem(
-            kind=settings.model,
-            clusters=learning.clusters,
-            precision=learning.precision,
-            observed_only=learning.observed_only,
-            label_weights=learning.weights_of(name, labels),
-            valid=valid,
-        ),
+        problem=problem,
         warm_start=replace(setup.solver.warm_start, **warm_start),
         polish=Polish(**dict(learning.polish)),
         dtype=learning.dtype,
         n_threads=settings.n_threads,
+        make_loss=make_loss,
     )
 
 

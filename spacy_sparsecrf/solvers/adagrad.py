@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..corpus.numbering import Floats
 from ..kernels.minibatch import ADAGRAD
+from ..loss.base import ExampleLoss
 from ..loss.examples import MinibatchDescent
-from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, SolverState, StepReport
+from .base import SolverState, StepReport
 from .stochastic import StochasticSolver
 
 
@@ -37,7 +38,7 @@ class AdaGradState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.AdaGrad.v1")
 @dataclass(kw_only=True, eq=False)
-class AdaGrad(StochasticSolver):
+class AdaGrad(StochasticSolver[ExampleLoss]):
     """AdaGrad on minibatches, by proximal steps; see the module for the update.
 
     Examples with missing gold labels are used.
@@ -64,7 +65,7 @@ class AdaGrad(StochasticSolver):
         """Weights and sums of squared gradients; new weights have the full step size."""
         return {"theta": 0.0, "squares": 0.0}
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: AdaGradState) -> StepReport:
+    def step(self, loss: ExampleLoss, penalty: ElasticNet, state: AdaGradState) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         # States share arrays, so the pass writes to copies.
         state.theta, state.squares = state.theta.copy(), state.squares.copy()

@@ -10,41 +10,24 @@ lower F by the fraction `window`.
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.numbering import Floats, Longs
 from ..errors import Errors, SparseCRFError
+from ..loss.base import Function, WorkingLoss
 from ..penalty import ElasticNet
 from .warm_start import WarmStart
 
-Floats: TypeAlias = NDArray[np.float64]
-Longs: TypeAlias = NDArray[np.int64]
+# What a solver needs of a loss: a `WorkingLoss`, an `ExampleLoss` or the loss of a chain.
+LossT = TypeVar("LossT", bound=WorkingLoss)
 
 # The l1 from which on the tolerance does not depend on it.
 _FULL_L1 = 0.1
 # Ends of a run, see `StepReport`.
 CONVERGED, IDLE = "converged", "no longer improves"
-
-
-class Function(Protocol):
-    """A smooth function of K weights, [K]."""
-
-    def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the value, and the gradient [K] float64, at theta [K] float64."""
-        ...
-
-
-class Loss(Function, Protocol):
-    """The loss of a corpus on K weights, as gradient solvers use it."""
-
-    def curvature(self, gradient: Floats) -> Floats:
-        """Approximate the diagonal of the Hessian, [K], at the point that was evaluated last.
-
-        gradient: [K], of the loss at that point.
-        """
-        ...
 
 
 # Requirements of a solver on a problem: no l1 penalty; an l2 penalty; sequences of one token, as in
@@ -142,7 +125,7 @@ class SolverState:
 
 
 @dataclass(kw_only=True, eq=False)
-class BatchSolver:
+class BatchSolver(Generic[LossT]):
     """Base class of solvers that use the whole corpus, with the settings that all solvers share.
 
     A subclass is a dataclass, whose fields are additional settings. It implements `step`.
@@ -285,14 +268,14 @@ class BatchSolver:
         """Names of the state's arrays [K], and the values of a new weight in them."""
         return {"theta": 0.0}
 
-    def start(self, loss: Any, penalty: ElasticNet, theta: Floats) -> SolverState:
+    def start(self, loss: LossT, penalty: ElasticNet, theta: Floats) -> SolverState:
         """Evaluate the first point, and return the state there.
 
         Arrays of the state begin with the values of new weights (see `columns`).
 
         Parameters
         ----------
-        loss : Loss
+        loss : WorkingLoss
             The loss on K weights.
         penalty : ElasticNet
             The penalty.
@@ -310,17 +293,19 @@ class BatchSolver:
             If the objective or its gradient is not finite there.
         """
         value, gradient = evaluate_start(loss, penalty, theta)
-        first = {name: np.full(len(theta), number) for name, number in self.columns.items()}
-        columns: dict[str, Any] = first | {"theta": theta}
+        columns: dict[str, Any] = {
+            name: np.full(len(theta), number) for name, number in self.columns.items()
+        }
+        columns["theta"] = theta
         state: SolverState = self.state_type(**columns, gradient=gradient, value=value)
         return state
 
-    def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
+    def step(self, loss: LossT, penalty: ElasticNet, state: Any) -> StepReport:
         """Do one iteration, in place.
 
         Parameters
         ----------
-        loss : Loss
+        loss : WorkingLoss
             The loss on K weights.
         penalty : ElasticNet
             The penalty.
@@ -340,13 +325,13 @@ class BatchSolver:
         raise NotImplementedError
 
     def remap(
-        self, loss: Any, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
+        self, loss: LossT, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> SolverState:
         """Move a state to another working set, at the same point, which was evaluated last.
 
         Parameters
         ----------
-        loss : Loss
+        loss : WorkingLoss
             The loss on the new working set of K' weights.
         penalty : ElasticNet
             The penalty.
@@ -364,7 +349,7 @@ class BatchSolver:
             The state on the new working set.
         """
         columns = {
-            name: take(getattr(state, name), source, first) for name, first in self.columns.items()
+            name: take(getattr(state, name), source, new) for name, new in self.columns.items()
         }
         moved: SolverState = replace(state, gradient=gradient, **columns)
         return moved
@@ -439,7 +424,7 @@ def optimality(penalty: ElasticNet, theta: Floats, gradient: Floats) -> float:
     return float(np.abs(smallest_subgradient(penalty, theta, gradient)).max(initial=0.0))
 
 
-def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
+def evaluate_start(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
     """Return `evaluate` at the first point.
 
     RAISES: SparseCRFError if the objective or its gradient is not finite there.
@@ -451,11 +436,11 @@ def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[floa
     return value, gradient
 
 
-def take(array: NDArray[np.floating], source: Longs, first: float = 0.0) -> Any:
-    """Select along the last axis, in the same dtype; first: the value where source is -1."""
-    taken = np.full((*array.shape[:-1], len(source)), first, array.dtype)
+def take(array: NDArray[np.floating], source: Longs, new: float = 0.0) -> Any:
+    """Select along the last axis, in the same dtype; new: the value where source is -1."""
+    taken = np.full((*array.shape[:-1], len(source)), new, array.dtype)
     if array.size:
         # In this mode there is no buffer.
         np.take(array, source, axis=-1, out=taken, mode="wrap")
-        taken[..., source < 0] = first
+        taken[..., source < 0] = new
     return taken

@@ -8,15 +8,17 @@ When all examples are in the sample, the method is OWL-QN, and stops as OWL-QN d
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..loss.examples import ExampleLoss, Sample, examples_of
+from ..corpus.numbering import Floats, Longs
+from ..loss.base import ExampleLoss, Function, WorkingLoss
+from ..loss.examples import Sample
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSolver, Floats, Longs, Loss, StepReport, evaluate, requirements
+from .base import BatchSolver, StepReport, evaluate, requirements
 from .owlqn import OWLQN, OwlqnState
 from .warm_start import WarmStart
 
@@ -63,25 +65,25 @@ class Hybrid(OWLQN):
         self.require(1, "growth")
         self.require(0, "first_share")
 
-    def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> HybridState:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> HybridState:
         """Evaluate the first point; see `BatchSolver.start`."""
         return _with_sample(super().start(loss, penalty, theta), 0)
 
     def remap(
-        self, loss: Loss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
+        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> HybridState:
         """Move weights and pairs to another working set; the sample is evaluated again."""
         return _with_sample(super().remap(loss, penalty, state, source, gradient), state.size)
 
-    def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
+    def step(self, loss: Function, penalty: ElasticNet, state: Any) -> StepReport:
         """Iterate on samples for about one pass, then evaluate, or iterate once on all examples."""
-        if loss.is_divided or state.size == loss.n_examples:
+        if not isinstance(loss, ExampleLoss) or state.size == len(loss.sequences):
             return super().step(loss, penalty, state)
-        examples, n = examples_of(loss), loss.n_examples
-        order = np.random.default_rng(self.seed).permutation(examples.sequences)
+        n = len(loss.sequences)
+        order = np.random.default_rng(self.seed).permutation(loss.sequences)
         visits = 0
         while visits < n and state.size < n:
-            visits += self._iterate(examples, order, penalty, state)
+            visits += self._iterate(loss, order, penalty, state)
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         return self.report(penalty, state, visits / n)
 
@@ -101,8 +103,8 @@ class Hybrid(OWLQN):
             return visits
         # States share arrays, so the sum is a copy.
         state.partial = state.partial.copy()
-        new = order[state.known : state.size]
-        state.partial_value += examples.add(new, state.theta, state.partial)
+        entering = order[state.known : state.size]
+        state.partial_value += examples.add(entering, state.theta, state.partial)
         state.known = state.size
         sample = Sample(examples, order[: state.size])
         state.gradient = sample.scale * state.partial + penalty.l2 * state.theta
@@ -117,4 +119,5 @@ class Hybrid(OWLQN):
 def _with_sample(inner: OwlqnState, size: int) -> HybridState:
     """Return a state whose sample is not evaluated yet."""
     nothing = np.zeros_like(inner.theta)
-    return HybridState(**vars(inner), size=size, known=0, partial=nothing, partial_value=0.0)
+    columns = {column.name: getattr(inner, column.name) for column in fields(OwlqnState)}
+    return HybridState(**columns, size=size, known=0, partial=nothing, partial_value=0.0)

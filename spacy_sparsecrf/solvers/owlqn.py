@@ -15,7 +15,7 @@ above the minimum (`project/measurements/SOLVERS.md`):
 - OWL-QN zeroes the components of -H v whose sign differs from -v, which degrades the
   direction. Here the L-BFGS direction among the weights that are free to move is only projected
   onto the orthant: a projected scaled sub-gradient method (Schmidt, Fung & Rosales 2009).
-- The initial H is a power of the Hessian's diagonal h (see `Loss.curvature`), not a multiple of the
+- The initial H is a power of the Hessian's diagonal h (see `loss.base`), not a multiple of the
   identity: features differ in frequency by orders of magnitude. The power is a compromise, since
   h^(-1) would be right only if features occurred independently: with l1, h^(-3/4) takes fewer
   iterations while pairs are few, h^(-1/2) from then on.
@@ -27,17 +27,17 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..corpus.numbering import Floats, Longs, Mask, Singles
+from ..loss.base import Function, WorkingLoss
 from ..parallel import dot
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from . import base
-from .base import BatchSolver, EvaluatedPoint, Floats, Function, Longs, Loss, StepReport
+from .base import BatchSolver, EvaluatedPoint, StepReport
 from .warm_start import WarmStart
 
 Objective = Callable[[Floats], tuple[float, Floats]]
-Rows = NDArray[np.float32]
 
 VARIANTS = ("steep", "plain", "classic")
 # Sufficient decrease and curvature constants of the Wolfe conditions (Nocedal & Wright 2006, 3.1).
@@ -64,8 +64,8 @@ class OwlqnState(base.SolverState):
     """
 
     metric: Floats
-    steps: Rows
-    changes: Rows
+    steps: Singles
+    changes: Singles
     products: Floats
     stalled: bool = False
     n_pairs: int = 0
@@ -73,7 +73,7 @@ class OwlqnState(base.SolverState):
 
 @crf_solvers("spacy_sparsecrf.OWLQN.v1")
 @dataclass(kw_only=True, eq=False)
-class OWLQN(BatchSolver):
+class OWLQN(BatchSolver[WorkingLoss]):
     """Orthant-wise limited-memory quasi-Newton, or L-BFGS with a Wolfe search where l1 = 0.
 
     history: pairs of differences to keep (Lavergne 2010, section 5.1, keeps 5; on a working set
@@ -99,23 +99,35 @@ class OWLQN(BatchSolver):
 
     def idle(self, penalty: ElasticNet) -> dict[str, str]:
         """Return settings without effect; see `BatchSolver.idle`."""
-        found = super().idle(penalty)
+        reasons = super().idle(penalty)
         if penalty.l1 == 0.0 and self.variant == "plain":
-            found["variant"] = "it is the same as 'steep' where l1 = 0"
-        return found
+            reasons["variant"] = "it is the same as 'steep' where l1 = 0"
+        return reasons
 
-    def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> OwlqnState:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> OwlqnState:
         """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = base.evaluate_start(loss, penalty, theta)
         metric = self._metric(loss, penalty, theta, gradient)
         few = np.sum(metric**-2.0) < (_FEW_COUNTS + penalty.l2) * len(theta)
         m = min(self.history, _FEW_PAIRS) if penalty.l1 == 0.0 and few else self.history
         # Memory that is not written to is not resident.
-        pairs = np.zeros((m, len(theta)), np.float32), np.zeros((m, len(theta)), np.float32)
-        return OwlqnState(theta, gradient, value, metric, *pairs, np.zeros((2, m, m)))
+        return OwlqnState(
+            theta,
+            gradient,
+            value,
+            metric=metric,
+            steps=np.zeros((m, len(theta)), np.float32),
+            changes=np.zeros((m, len(theta)), np.float32),
+            products=np.zeros((2, m, m)),
+        )
 
     def remap(
-        self, loss: Loss, penalty: ElasticNet, state: OwlqnState, source: Longs, gradient: Floats
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: OwlqnState,
+        source: Longs,
+        gradient: Floats,
     ) -> OwlqnState:
         """Move weights and curvature pairs; see `BatchSolver.remap`.
 
@@ -125,15 +137,26 @@ class OWLQN(BatchSolver):
         metric = self._metric(loss, penalty, theta, gradient)
         if state.n_pairs:
             # One after the other, so that the first is freed before the second is moved.
-            state.steps = base.take(state.steps, source)
-            pairs = state.steps, base.take(state.changes, source), state.products
-            return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=state.n_pairs)
-        # Nothing has been written to the rows, so that they are not resident.
-        shape = len(state.steps), len(source)
-        rows = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-        return OwlqnState(theta, gradient, state.value, metric, *rows, state.products)
+            steps = state.steps = base.take(state.steps, source)
+            changes = base.take(state.changes, source)
+        else:
+            # Nothing has been written to the rows, so that they are not resident.
+            shape = len(state.steps), len(source)
+            steps, changes = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        return OwlqnState(
+            theta,
+            gradient,
+            state.value,
+            metric=metric,
+            steps=steps,
+            changes=changes,
+            products=state.products,
+            n_pairs=state.n_pairs,
+        )
 
-    def _metric(self, loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
+    def _metric(
+        self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats, gradient: Floats
+    ) -> Floats:
         """Return the state's metric at the point that was evaluated last."""
         if self.variant == "classic":
             return np.ones_like(theta)
@@ -151,12 +174,12 @@ class OWLQN(BatchSolver):
         """Do one iteration: direction, line search, update of the pairs."""
         pseudo = base.smallest_subgradient(penalty, state.theta, state.gradient)
         direction = self._direction(state, penalty, pseudo)
-        point, n_evaluations = self._search(loss, penalty, state, pseudo, direction)
+        point, n_evaluations = self._search(loss, penalty, state, pseudo=pseudo, way=direction)
         if point is None and state.n_pairs:
             # The model of the Hessian is misleading: reset it, and step along the gradient.
             state.n_pairs = 0
             direction = -self._first_model(penalty, state) * pseudo
-            point, more = self._search(loss, penalty, state, pseudo, direction)
+            point, more = self._search(loss, penalty, state, pseudo=pseudo, way=direction)
             n_evaluations += more
         state.stalled = point is None
         if point is not None:
@@ -169,20 +192,37 @@ class OWLQN(BatchSolver):
 
         if penalty.l1 == 0.0:
             return smooth_direction(state, pseudo)
-        model = state.n_pairs, state.steps, state.changes, self._first_model(penalty, state)
+
+        def along(free: Mask) -> Floats:
+            """Return the direction among the weights that are free to move, [K]."""
+            direction: Floats = -two_loops(
+                state.n_pairs,
+                state.steps,
+                state.changes,
+                metric=self._first_model(penalty, state),
+                free=free,
+                vector=pseudo,
+            )
+            return direction
+
         if self.variant != "classic":
-            free = (state.theta != 0.0) | (pseudo != 0.0)
-            direction: Floats = -two_loops(*model, free, pseudo)
+            direction = along((state.theta != 0.0) | (pseudo != 0.0))
             # A weight leaves zero only against its gradient.
             direction[(state.theta == 0.0) & (direction * pseudo >= 0.0)] = 0.0
             if dot(direction, pseudo) < 0.0:
                 return direction
-        direction = -two_loops(*model, np.ones(len(pseudo), np.bool_), pseudo)
+        direction = along(np.ones(len(pseudo), np.bool_))
         direction[direction * pseudo >= 0.0] = 0.0
         return direction
 
     def _search(
-        self, loss: Function, penalty: ElasticNet, state: OwlqnState, pseudo: Floats, way: Floats
+        self,
+        loss: Function,
+        penalty: ElasticNet,
+        state: OwlqnState,
+        *,
+        pseudo: Floats,
+        way: Floats,
     ) -> tuple[EvaluatedPoint | None, int]:
         """Search along a direction `way` [K], whose scale is unknown until there are pairs.
 
@@ -195,10 +235,10 @@ class OWLQN(BatchSolver):
         if not dot(way, pseudo) < 0.0:
             return None, 0
         objective, most = partial(base.evaluate, loss, penalty), self.max_line_search
-        origin = EvaluatedPoint(state.theta, state.value, state.gradient)
+        start = EvaluatedPoint(state.theta, state.value, state.gradient)
         step, shrink = (1.0, 0.5) if state.n_pairs else (1.0 / float(np.sqrt(dot(way, way))), 0.1)
         if penalty.l1 == 0.0:
-            return wolfe(objective, origin, way, step, most)
+            return wolfe(objective, start, direction=way, first_step=step, max_trials=most)
         orthant = np.where(state.theta != 0.0, np.sign(state.theta), -np.sign(pseudo))
         for trial in range(1, most + 1):
             theta = state.theta + step * way
@@ -207,8 +247,8 @@ class OWLQN(BatchSolver):
             if point.value <= state.value + DECREASE * dot(pseudo, theta - state.theta):
                 return point, trial
             if _is_hidden(point.value, state.value):
-                after = base.smallest_subgradient(penalty, theta, point.gradient)
-                if _is_smaller(after, pseudo):
+                reached = base.smallest_subgradient(penalty, theta, point.gradient)
+                if _is_smaller(reached, pseudo):
                     return point, trial
             step *= shrink
         return None, most
@@ -225,19 +265,20 @@ class OWLQN(BatchSolver):
         state.theta, state.value, state.gradient = point.theta, point.value, point.gradient
 
 
-def _is_hidden(value: float, before: float) -> bool:
+def _is_hidden(value: float, previous: float) -> bool:
     """Return whether rounding hides the change of the objective."""
-    return bool(abs(value - before) <= _HIDDEN * abs(before))
+    return bool(abs(value - previous) <= _HIDDEN * abs(previous))
 
 
-def _is_smaller(gradient: Floats, before: Floats) -> bool:
+def _is_smaller(gradient: Floats, previous: Floats) -> bool:
     """Return whether a step has lowered the largest gradient enough to be accepted."""
-    return bool(np.abs(gradient).max() <= _SMALLER * np.abs(before).max())
+    return bool(np.abs(gradient).max() <= _SMALLER * np.abs(previous).max())
 
 
 def wolfe(
     evaluate: Objective,
-    origin: EvaluatedPoint,
+    start: EvaluatedPoint,
+    *,
     direction: Floats,
     first_step: float,
     max_trials: int,
@@ -251,19 +292,19 @@ def wolfe(
     RETURNS: the accepted point, or None; number of evaluations. If max_trials ends the search
         before the curvature condition holds, the point is the best with sufficient decrease.
     """
-    slope0 = dot(origin.gradient, direction)
-    low = (0.0, origin.value, slope0)
+    slope0 = dot(start.gradient, direction)
+    low = (0.0, start.value, slope0)
     high: tuple[float, float, float] | None = None
     best: EvaluatedPoint | None = None
     step = first_step
     for trial in range(1, max_trials + 1):
-        theta = origin.theta + step * direction
+        theta = start.theta + step * direction
         point = EvaluatedPoint(theta, *evaluate(theta))
         slope = dot(point.gradient, direction)
         here = (step, point.value, slope)
-        if _is_hidden(point.value, origin.value) and _is_smaller(point.gradient, origin.gradient):
+        if _is_hidden(point.value, start.value) and _is_smaller(point.gradient, start.gradient):
             return point, trial
-        if point.value > origin.value + DECREASE * step * slope0 or point.value >= low[1]:
+        if point.value > start.value + DECREASE * step * slope0 or point.value >= low[1]:
             high = here
         else:
             best = point
@@ -311,10 +352,14 @@ def smooth_direction(state: OwlqnState, gradient: Floats) -> Floats:
     """
     from ..kernels.weight_vectors import combine_pairs, multiply_pairs
 
-    m, pairs = len(state.steps), (state.steps, state.changes, state.metric)
+    m = len(state.steps)
     rows = [i % m for i in range(max(0, state.n_pairs - m), state.n_pairs)]
-    newest, (sy, yy), (a, b) = (state.n_pairs - 1) % m, state.products, np.zeros((2, m))
-    sy[:, newest], sg, yy[newest], yg = multiply_pairs(newest, *pairs, gradient)
+    newest = (state.n_pairs - 1) % m
+    sy, yy = state.products
+    a, b = np.zeros((2, m))
+    sy[:, newest], sg, yy[newest], yg = multiply_pairs(
+        newest, state.steps, state.changes, metric=state.metric, vector=gradient
+    )
     yy[:, newest] = yy[newest]
     scale = sy[newest, newest] / yy[newest, newest] if rows else 1.0
     for i in reversed(rows):
@@ -326,5 +371,11 @@ def smooth_direction(state: OwlqnState, gradient: Floats) -> Floats:
         b[i] = yg[i] / sy[i, i] - a[i]
         yg -= b[i] * sy[i]
     direction = -scale * gradient
-    combine_pairs(np.array([scale * a, b]), *pairs, direction)
+    combine_pairs(
+        np.array([scale * a, b]),
+        state.steps,
+        state.changes,
+        metric=state.metric,
+        vector=direction,
+    )
     return direction

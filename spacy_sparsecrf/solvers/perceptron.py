@@ -13,14 +13,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..corpus.numbering import Floats, Longs
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, search_all
 from ..kernels.perceptron import Averaged, Guess, ValueBlocks, perceptron_pass
+from ..loss.examples import ChainExampleLoss
 from ..loss.values import ValueWeights
-from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start, requirements
+from .base import SolverState, StepReport, evaluate, evaluate_start, requirements
 from .stochastic import StochasticSolver
 
 
@@ -43,7 +44,7 @@ class PerceptronState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.Perceptron.v1")
 @dataclass(kw_only=True, eq=False)
-class AveragedPerceptron(StochasticSolver):
+class AveragedPerceptron(StochasticSolver[ChainExampleLoss]):
     """The averaged structured perceptron (Collins 2002); see the module for the update.
 
     Penalties are not supported: l1 and l2 must be 0. Sequences with missing gold labels are
@@ -67,7 +68,7 @@ class AveragedPerceptron(StochasticSolver):
         """The mean of the weights, the last weights, and the sum of moves."""
         return {"theta": 0.0, "iterate": 0.0, "moves": 0.0}
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> PerceptronState:
+    def start(self, loss: ChainExampleLoss, penalty: ElasticNet, theta: Floats) -> PerceptronState:
         """Evaluate the first point; see `BatchSolver.start`.
 
         RAISES: SparseCRFError also if no sequence has all gold labels.
@@ -86,7 +87,9 @@ class AveragedPerceptron(StochasticSolver):
             n_wrong=0,
         )
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: PerceptronState) -> StepReport:
+    def step(
+        self, loss: ChainExampleLoss, penalty: ElasticNet, state: PerceptronState
+    ) -> StepReport:
         """Pass over all complete sequences once, in a random order, and evaluate."""
         order = self.shuffled(_complete(loss), state.epoch)
         # States share arrays, so the pass writes to copies.
@@ -114,13 +117,13 @@ class AveragedPerceptron(StochasticSolver):
         return replace(self.report(penalty, state), converged=is_right)
 
 
-def _complete(loss: WorkingLoss) -> Longs:
+def _complete(loss: ChainExampleLoss) -> Longs:
     """Return the sequences whose tokens all have gold labels."""
     lattice = loss.space.lattice
     return np.flatnonzero(np.minimum.reduceat(lattice.labels, lattice.offsets[:-1]) >= 0)
 
 
-def _new_guess(loss: WorkingLoss) -> Guess:
+def _new_guess(loss: ChainExampleLoss) -> Guess:
     """Allocate workspaces for any sequence."""
     space, lattice = loss.space, loss.space.lattice
     context, n_labels, padded = lattice.context, space.n_labels, space.padded

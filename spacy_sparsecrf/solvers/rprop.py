@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..corpus.numbering import Floats
+from ..loss.base import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from . import base
-from .base import BatchSolver, Floats, SolverState, StepReport
+from .base import BatchSolver, SolverState, StepReport
 from .warm_start import WarmStart
 
 # Least and largest width.
@@ -38,7 +40,7 @@ class RpropState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.RPROP.v1")
 @dataclass(kw_only=True, eq=False)
-class RPROP(BatchSolver):
+class RPROP(BatchSolver[WorkingLoss]):
     """Resilient backpropagation (Riedmiller & Braun 1993), with l1 by the pseudo-gradient.
 
     A weight first reverts its last move if its pseudo-gradient changes sign (RPROP+).
@@ -65,7 +67,7 @@ class RPROP(BatchSolver):
         """Weights, widths and the last moves; new weights have the first width."""
         return {"theta": 0.0, "widths": self.first_width, "last": 0.0, "moves": 0.0}
 
-    def step(self, loss: base.Loss, penalty: ElasticNet, state: RpropState) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: RpropState) -> StepReport:
         """Do one iteration; halve all widths instead if the objective is not finite."""
         pseudo = base.smallest_subgradient(penalty, state.theta, state.gradient)
         same = np.sign(pseudo * state.last)

@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.numbering import Floats
 from ..kernels import minibatch
+from ..loss.base import ExampleLoss
 from ..loss.examples import MinibatchDescent
-from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, SolverState, StepReport, evaluate_start, requirements
+from .base import SolverState, StepReport, evaluate_start, requirements
 from .calibration import decayed
 from .stochastic import StochasticSolver
 from .warm_start import EPOCH_DECAY
@@ -55,7 +56,7 @@ class SgdState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.SGD.v1")
 @dataclass(kw_only=True, eq=False)
-class SGD(StochasticSolver):
+class SGD(StochasticSolver[ExampleLoss]):
     """Stochastic gradient descent on minibatches of b examples of N, l1 = 0.
 
     Examples with missing gold labels are used. See the module for update and schedules.
@@ -89,12 +90,12 @@ class SGD(StochasticSolver):
         """The reported weights, and the last iterate."""
         return {"theta": 0.0, "iterate": 0.0}
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SgdState:
+    def start(self, loss: ExampleLoss, penalty: ElasticNet, theta: Floats) -> SgdState:
         """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         return SgdState(theta, gradient, value, theta.copy())
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SgdState) -> StepReport:
+    def step(self, loss: ExampleLoss, penalty: ElasticNet, state: SgdState) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         # States share arrays, so the pass writes to copies.
         state.iterate, total = state.iterate.copy(), np.zeros_like(state.iterate)

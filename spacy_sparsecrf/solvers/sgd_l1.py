@@ -18,12 +18,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..corpus.numbering import Floats, Longs
 from ..kernels.minibatch import SGD_L1
+from ..loss.base import ExampleLoss
 from ..loss.examples import MinibatchDescent
-from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport
+from .base import SolverState, StepReport
 from .calibration import decayed
 from .stochastic import StochasticSolver
 
@@ -45,7 +46,7 @@ class SgdL1State(SolverState):
 
 @crf_solvers("spacy_sparsecrf.SGDL1.v1")
 @dataclass(kw_only=True, eq=False)
-class SGDL1(StochasticSolver):
+class SGDL1(StochasticSolver[ExampleLoss]):
     """Stochastic gradient descent with the cumulative l1 penalty (Tsuruoka et al. 2009).
 
     See the module for the update. Examples with missing gold labels are used.
@@ -69,7 +70,7 @@ class SGDL1(StochasticSolver):
         return {"theta": 0.0, "received": 0.0}
 
     def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
+        self, loss: ExampleLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> SgdL1State:
         """Move a state to another working set.
 
@@ -82,7 +83,7 @@ class SGDL1(StochasticSolver):
         carried.received[new] = state.due * np.sign(gradient[new])
         return carried
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SgdL1State) -> StepReport:
+    def step(self, loss: ExampleLoss, penalty: ElasticNet, state: SgdL1State) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         # States share arrays, so the pass writes to copies.
         state.theta, state.received = state.theta.copy(), state.received.copy()

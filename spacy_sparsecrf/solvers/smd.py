@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..corpus.numbering import Floats
 from ..kernels.minibatch import Gained, Meta, step_smd
-from ..loss.examples import examples_of
-from ..loss.working import WorkingLoss
+from ..loss.base import ExampleLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, SolverState, StepReport, requirements
+from .base import SolverState, StepReport, requirements
 from .stochastic import StochasticSolver
 
 
@@ -39,7 +39,7 @@ class SmdState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.SMD.v1")
 @dataclass(kw_only=True, eq=False)
-class SMD(StochasticSolver):
+class SMD(StochasticSolver[ExampleLoss]):
     """Stochastic meta-descent (Vishwanathan et al. 2006), l1 = 0; see the module for the update.
 
     Each minibatch changes all K weights: best if K is not large, as with observed pairs only.
@@ -68,10 +68,9 @@ class SMD(StochasticSolver):
         """Weights, gains, and v; new weights have the first gain."""
         return {"theta": 0.0, "gains": self.eta0, "v": 0.0}
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SmdState) -> StepReport:
+    def step(self, loss: ExampleLoss, penalty: ElasticNet, state: SmdState) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
-        examples = examples_of(loss)
-        order = self.shuffled(examples.sequences, state.epoch)
+        order = self.shuffled(loss.sequences, state.epoch)
         state.epoch += 1
         # States share arrays, so the pass writes to copies.
         state.theta, state.gains, state.v = state.theta.copy(), state.gains.copy(), state.v.copy()
@@ -80,7 +79,7 @@ class SMD(StochasticSolver):
         gradient, product = np.zeros_like(state.theta), np.zeros_like(state.theta)
         for begin in range(0, len(order), self.batch):
             members = order[begin : begin + self.batch]
-            examples.add_product(
+            loss.add_product(
                 members, state.theta, direction=state.v, gradient=gradient, product=product
             )
             step_smd(meta, gradient, product, weights)

@@ -6,20 +6,23 @@ sample. After each pass, stopping is tested as in all solvers (see `base`).
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from ..corpus.numbering import Longs
 from ..errors import Errors, SparseCRFError
+from ..loss.base import ExampleLoss
 from ..loss.examples import MinibatchDescent
-from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
-from .base import BatchSolver, Longs, StepReport, evaluate, requirements
+from .base import BatchSolver, StepReport, evaluate, requirements
 from .calibration import calibrate
+
+ExamplesT = TypeVar("ExamplesT", bound=ExampleLoss)
 
 
 @dataclass(kw_only=True, eq=False)
-class StochasticSolver(BatchSolver):
+class StochasticSolver(BatchSolver[ExamplesT]):
     """Base class of stochastic solvers. inner_iterations: passes."""
 
     window: float = 1e-4
@@ -43,7 +46,7 @@ class StochasticSolver(BatchSolver):
         return order, visits / len(order)
 
     def end_pass(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, passes: float = 1.0
+        self, loss: ExamplesT, penalty: ElasticNet, state: Any, passes: float = 1.0
     ) -> StepReport:
         """Evaluate the objective after a pass, and return the report.
 

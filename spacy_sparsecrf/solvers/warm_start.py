@@ -6,17 +6,16 @@ size is calibrated on a sample, and decays as in Wapiti.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..corpus.coordinates import NO_COORDINATES, Weights
+from ..corpus.numbering import Floats
+from ..loss.base import Loss
 from ..penalty import ElasticNet
 from ..progress import Task
 from .calibration import calibrate, decayed
-
-Floats: TypeAlias = NDArray[np.float64]
-Longs: TypeAlias = NDArray[np.int64]
 
 if TYPE_CHECKING:
     from ..loss.examples import MinibatchDescent
@@ -54,31 +53,37 @@ class WarmStart:
     seed: int = 0
     evaluated: bool = True
 
-    def __call__(
-        self, loss: Any, penalty: ElasticNet, caution: float = 1.0
-    ) -> tuple[Longs, Floats]:
-        """Return coordinates [n] int64, ascending, and values [n] float64 of non-zero weights.
+    def __call__(self, loss: Loss, penalty: ElasticNet, caution: float = 1.0) -> Weights:
+        """Return the non-zero weights.
 
         loss: the full problem; caution: divisor of the step size.
         """
         if self.epochs == 0 or penalty.l1 == 0.0:
-            return np.empty(0, np.int64), np.empty(0)
+            return Weights(NO_COORDINATES, np.empty(0))
         # Imported here, so that settings are read without numba.
         from ..kernels.minibatch import SGD_L1
-        from ..loss.examples import MinibatchDescent, views_of
+        from ..loss.examples import MinibatchDescent
 
-        working = loss.restrict(loss.descent_coordinates(), stochastic=True)
-        views = views_of(working, _PARTS)
+        working = loss.by_example(loss.coordinates("descent"))
+        views = working.views(_PARTS)
         weights = np.zeros((len(views), 2, len(working.coordinates)))
         descents = [
-            MinibatchDescent(view, penalty, 1, SGD_L1, theta, received, missing=False)
+            MinibatchDescent(
+                view,
+                penalty,
+                batch=1,
+                rule=SGD_L1,
+                theta=theta,
+                extra=received,
+                missing=False,
+            )
             for view, (theta, received) in zip(views, weights, strict=True)
         ]
         total, n_taken = self._descend(descents, weights, caution)
-        last: Floats = weights[0, 0]
-        first = total / n_taken if n_taken else last
-        active = last != 0.0
-        return working.coordinates[active], first[active]
+        theta: Floats = weights[0, 0]
+        active = np.flatnonzero(theta)
+        means = total / n_taken if n_taken else theta
+        return Weights(working.coordinates[active], means[active])
 
     def _descend(
         self, descents: "Sequence[MinibatchDescent]", weights: Floats, caution: float
@@ -96,9 +101,10 @@ class WarmStart:
         eta, _ = calibrate(descents[0].sample(rng.permutation(sequences)), descents[0].loss_after)
         for epoch in Task("Warm start", "passes", self.epochs, range(self.epochs)):
             etas = decayed(eta / caution, EPOCH_DECAY, epoch + np.arange(n) / n)
-            rounds = (np.array_split(each, _ROUNDS) for each in (rng.permutation(sequences), etas))
-            for i, part in enumerate(zip(*rounds, strict=True)):
-                run_parts(descents, *part)
+            orders = np.array_split(rng.permutation(sequences), _ROUNDS)
+            rounds = zip(orders, np.array_split(etas, _ROUNDS), strict=True)
+            for i, (order, etas_of_round) in enumerate(rounds):
+                run_parts(descents, order, etas_of_round)
                 np.add.reduce(weights, out=weights[0])
                 weights[0] /= len(weights)
                 weights[1:] = weights[0]

@@ -34,16 +34,16 @@ _DAMAGED += (ValueError, KeyError, AttributeError, TypeError)
 
 def digest(*arrays: NDArray[Any]) -> str:
     """Hash the bytes of arrays."""
-    found = hashlib.blake2b(digest_size=16)
+    digested = hashlib.blake2b(digest_size=16)
     for array in arrays:
-        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return found.hexdigest()
+        digested.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digested.hexdigest()
 
 
-def identity_of(solver: BatchSolver, values: Mapping[str, Any]) -> str:
+def identity_of(solver: BatchSolver[Any], values: Mapping[str, Any]) -> str:
     """Return a digest of JSON values that identify a problem, and of the solver's settings."""
-    given = {key: value for key, value in vars(solver).items() if key not in _STOPPING}
-    settings = [type(solver).__name__, *sorted(map(str, given.items()))]
+    fitted = {key: value for key, value in vars(solver).items() if key not in _STOPPING}
+    settings = [type(solver).__name__, *sorted(map(str, fitted.items()))]
     text = json.dumps([settings, values], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -79,8 +79,8 @@ def values_of(states: Sequence[Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for i, state in enumerate(states):
         solver = {f"solver.{name}": value for name, value in vars(state.solver).items()}
-        own = {name: value for name, value in vars(state).items() if name != "solver"} | solver
-        values |= {f"{i}.{name}": value for name, value in own.items()}
+        of_run = {name: value for name, value in vars(state).items() if name != "solver"} | solver
+        values |= {f"{i}.{name}": value for name, value in of_run.items()}
     return values
 
 
@@ -88,10 +88,13 @@ def states_of(
     values: Mapping[str, Any], n: int, run_state: type[Any], solver_state: type[Any]
 ) -> list[Any]:
     """Return the states of the n parts of a run, see `values_of`."""
-    found = []
+    states = []
     for i in range(n):
-        solver = {each.name: values[f"{i}.solver.{each.name}"] for each in fields(solver_state)}
-        names = [each.name for each in fields(run_state) if each.name != "solver"]
-        own = {name: values[f"{i}.{name}"] for name in names}
-        found.append(run_state(solver=solver_state(**solver), **own))
-    return found
+        solver = {name: values[f"{i}.solver.{name}"] for name in _names(solver_state)}
+        of_run = {name: values[f"{i}.{name}"] for name in _names(run_state) if name != "solver"}
+        states.append(run_state(solver=solver_state(**solver), **of_run))
+    return states
+
+
+def _names(state: type[Any]) -> list[str]:
+    return [field.name for field in fields(state)]

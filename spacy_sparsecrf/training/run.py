@@ -6,23 +6,24 @@ gradient is at most l1 in magnitude. *Screening* computes this gradient for all 
 and the worst violators enter. Without violators, the minimiser on the working set is the minimiser
 of the full problem, as StepReport.optimality certifies.
 
-With a prior, all of this applies to the difference from the prior's weights, which solvers
-optimise. Weights in arguments and results are those of the model.
+Weights are those of the loss, which may be wrapped, see `loss.wrappers`.
 """
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..corpus.coordinates import NO_COORDINATES, Weights
+from ..corpus.numbering import Floats, Longs
 from ..errors import SparseCRFError, Warnings, warn
-from ..loss.chain import NO_COORDINATES, ChainLoss
-from ..loss.working import WorkingLoss
+from ..loss.base import Loss, WorkingLoss
+from ..loss.wrappers import Restricted
 from ..penalty import ElasticNet
 from ..progress import Task
-from ..solvers.base import CONVERGED, IDLE, BatchSolver, Floats, Longs, StepReport, evaluate
+from ..solvers.base import CONVERGED, IDLE, BatchSolver, StepReport, evaluate
 from ..solvers.owlqn import OWLQN
 from ..solvers.warm_start import WarmStart
 
@@ -68,42 +69,42 @@ class RunState:
 class Run:
     """Minimises the loss of one sub-problem on a working set; a step is an outer iteration.
 
-    loss, penalty, solver; first: the warm start; n_sequences: of the sub-problem's corpus. state:
-    None before the first step.
+    loss, penalty, solver, warm_start: of the sub-problem. state: None before the first step.
     """
 
     def __init__(
         self,
-        loss: ChainLoss,
+        loss: Loss,
         penalty: ElasticNet,
-        solver: BatchSolver,
-        first: WarmStart,
-        n_sequences: int,
+        solver: BatchSolver[Any],
+        warm_start: WarmStart,
     ) -> None:
-        self.loss, self.n_sequences = loss, n_sequences
-        self._penalty, self._solver, self._first = penalty, solver, first
+        self.loss, self._penalty = loss, penalty
+        self._solver, self._warm_start = solver, warm_start
         self.state: RunState | None = None
-        self._working: WorkingLoss
+        self._restricted: WorkingLoss | None = None
 
-    def begin(self, coordinates: Longs, theta: Floats, moved: bool = False) -> None:
-        """Begin, or restart, from weights theta [n] at coordinates [n], ascending.
+    @property
+    def _working(self) -> WorkingLoss:
+        """The loss on the working set."""
+        assert self._restricted is not None
+        return self._restricted
 
-        moved: whether theta is the difference from the prior, not weights of the model.
-        """
-        self._restrict(self.loss.with_prior(coordinates))
+    def begin(self, weights: Weights) -> None:
+        """Begin, or restart, from weights."""
+        self._restrict(weights.coordinates)
         working = self._working
-        first = np.zeros(len(working.coordinates))
-        first[np.searchsorted(working.coordinates, coordinates)] = theta
-        first = first if moved else first - working.model_weights(np.zeros(len(first)))
-        state = self._solver.start(working, self._penalty, first)
+        theta = np.zeros(len(working.coordinates))
+        theta[np.searchsorted(working.coordinates, weights.coordinates)] = weights.values
+        state = self._solver.start(working, self._penalty, theta)
         self.state = RunState(working.coordinates, state)
         self._regrow(self.state)
 
     def _restrict(self, coordinates: Longs) -> None:
         """Set the working set to coordinates [K], ascending; free the previous loss first."""
         self.loss.forget()
-        self.__dict__.pop("_working", None)
-        self._working = self.loss.restrict(coordinates, "examples" in self._solver.requires)
+        self._restricted = None
+        self._restricted = laid_out(self.loss, coordinates, self._solver)
 
     @property
     def objective(self) -> float:
@@ -116,21 +117,38 @@ class Run:
         return "" if self.state is None else self.state.end
 
     @property
-    def weights(self) -> tuple[Longs, Floats]:
-        """Coordinates [n] int64, ascending, and values [n] float64 of non-zero weights."""
+    def weights(self) -> Weights:
+        """The non-zero weights."""
         if self.state is None:
-            return np.empty(0, np.int64), np.empty(0)
-        theta = self._working.model_weights(self.state.solver.theta)
+            return Weights(NO_COORDINATES, np.empty(0))
+        theta = self.state.solver.theta
         active = theta != 0.0
-        return self._working.coordinates[active], theta[active]
+        return Weights(self._working.coordinates[active], theta[active])
+
+    def polished(self, polish: "Polish") -> Weights:
+        """Return the weights after polishing, which may be all weights that are not fixed at 0."""
+        if self.state is None or polish.iterations == 0:
+            return self.weights
+        theta, working = self.state.solver.theta, self._working
+        is_active = (theta != 0.0) | np.isin(working.coordinates, self.loss.required)
+        active = np.flatnonzero(is_active)
+        weights = Weights(working.coordinates[active], polish(working, theta, active))
+        # The workspace has the marginals of other weights.
+        self.loss.rest()
+        return weights
 
     def reached(self, passes: float = 0.0) -> StepReport:
         """Return the report of the last step; passes: of it."""
-        n_active, state = len(self.weights[0]), self.state
-        if state is None:
-            return StepReport(np.inf, np.inf, n_active, passes, False)
-        values = self.objective, state.optimality, n_active, passes, state.end == CONVERGED
-        return StepReport(*values, state.gap, state.end)
+        state = self.state or RunState(NO_COORDINATES, None)
+        return StepReport(
+            objective=self.objective,
+            optimality=state.optimality,
+            n_active=len(self.weights.values),
+            passes=passes,
+            converged=state.end == CONVERGED,
+            gap=state.gap,
+            end=state.end,
+        )
 
     def step(self) -> StepReport:
         """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow.
@@ -140,7 +158,7 @@ class Run:
         passes = 0.0
         if self.state is None:
             passes = float(self._warm_up())
-            if passes and self._first.evaluated:
+            if passes and self._warm_start.evaluated:
                 self.loss.rest()
                 return self.reached(passes)
         state, n_iterations = self.state, self._solver.inner_iterations
@@ -172,10 +190,10 @@ class Run:
         state.gap = min(state.gap, report.gap)
         value = report.objective if report.gap == np.inf else report.gap - report.objective
         lowered = state.best - value
-        idle = lowered <= solver.window * size
-        still = idle and -lowered <= max(solver.window, _ROUNDING) * size
-        state.n_idle = state.n_idle + 1 if idle else 0
-        state.n_still = state.n_still + 1 if still else 0
+        is_idle = lowered <= solver.window * size
+        is_still = is_idle and -lowered <= max(solver.window, _ROUNDING) * size
+        state.n_idle = state.n_idle + 1 if is_idle else 0
+        state.n_still = state.n_still + 1 if is_still else 0
         state.best = min(state.best, value)
         tolerance = solver.tolerance_at(self._penalty)
         met = report.converged or (report.optimality <= tolerance and not solver.own_rule)
@@ -193,24 +211,24 @@ class Run:
     def _warm_up(self) -> int:
         """Begin with the weights of a warm start, or zero if that is better; return its passes."""
         sparse = self._penalty.l1 > 0.0
-        n_epochs = self._first.epochs if sparse else 0
+        n_epochs = self._warm_start.epochs if sparse else 0
         if n_epochs:
-            working = self.loss.restrict(self.loss.with_prior(NO_COORDINATES))
+            working = self.loss.restrict(NO_COORDINATES)
             zero, _ = evaluate(working, self._penalty, np.zeros(len(working.coordinates)))
             self.loss.rest()
             for caution in _CAUTIONS:
-                start = partial(self._first, caution=caution)
-                first = self.loss.first_weights(start, self._penalty)
+                start = partial(self._warm_start, caution=caution)
+                weights = self.loss.first_weights(start, self._penalty)
                 # Weights may be so large that the objective is not finite.
                 with suppress(SparseCRFError):
-                    self.begin(*first, moved=True)
+                    self.begin(weights)
                     if self.objective <= zero:
                         return n_epochs
             warn(Warnings.SCW341.format(objective=self.objective, zero=zero))
         coordinates = NO_COORDINATES
         if "examples" in self._solver.requires and sparse:
-            coordinates = self.loss.descent_coordinates()
-        self.begin(coordinates, np.zeros(len(coordinates)), moved=True)
+            coordinates = self.loss.coordinates("descent")
+        self.begin(Weights(coordinates, np.zeros(len(coordinates))))
         return n_epochs
 
     def resume(self, state: RunState) -> None:
@@ -223,36 +241,39 @@ class Run:
         if self._penalty.l1 == 0.0:
             self._take_all(state)
         elif (chosen := self._chosen(state)) is not None:
-            state.coordinates, source, gradient = chosen
+            state.coordinates = chosen.coordinates
             self._restrict(state.coordinates)
             state.solver = self._solver.remap(
-                self._working, self._penalty, state.solver, source, gradient
+                self._working,
+                self._penalty,
+                state.solver,
+                source=chosen.source,
+                gradient=chosen.gradient,
             )
 
-    def _chosen(self, state: RunState) -> tuple[Longs, Longs, Floats] | None:
-        """Screen for `_regrow`, and choose the next working set.
-
-        RETURNS: its coordinates [K], the index of each in the current working set, -1 for a new
-            one, and the gradient [K]; None to keep the current working set.
-        """
+    def _chosen(self, state: RunState) -> "_NextSet | None":
+        """Screen for `_regrow`, and choose the next working set; None to keep the current one."""
         old: Longs = self._working.coordinates
         theta, gradient, l1 = state.solver.theta, state.solver.gradient, self._penalty.l1
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
         with Task("Screening"):
-            found, gradients, squared_excess = self.loss.screen(self._working, theta, l1, limit)
-        convex = self.loss.is_convex
-        state.gap = self._bound(state.solver, squared_excess) if convex else np.inf
-        new = np.isin(found, old, assume_unique=True, invert=True)
-        found, gradients = found[new], gradients[new]
+            violators = self.loss.screen(self._working, theta, l1, limit)
+        state.gap = np.inf
+        if self.loss.is_convex:
+            state.gap = self._bound(state.solver, violators.squared_excess)
+        new = np.isin(violators.coordinates, old, assume_unique=True, invert=True)
+        entering, gradients = violators.coordinates[new], violators.gradients[new]
         state.violation = float(np.abs(gradients).max(initial=l1)) - l1
         staying = (theta != 0.0) | (np.abs(gradient) > _SHRINK * l1)
-        staying |= self._working.model_weights(np.zeros(len(old))) != 0.0
-        if not len(found) and staying.sum() >= _WORTH_SHRINKING * len(old):
+        if len(self.loss.required):
+            staying[np.searchsorted(old, self.loss.required)] = True
+        if not len(entering) and staying.sum() >= _WORTH_SHRINKING * len(old):
             return None
-        coordinates = np.concatenate((old[staying], found))
+        coordinates = np.concatenate((old[staying], entering))
         order = np.argsort(coordinates)
-        source = np.concatenate((np.flatnonzero(staying), np.full(len(found), -1)))[order]
-        return coordinates[order], source, np.concatenate((gradient[staying], gradients))[order]
+        source = np.concatenate((np.flatnonzero(staying), np.full(len(entering), -1)))
+        gradient = np.concatenate((gradient[staying], gradients))
+        return _NextSet(coordinates[order], source[order], gradient[order])
 
     def _bound(self, state: Any, squared_excess: float | None = None) -> float:
         """Return the bound `ElasticNet.gap`.
@@ -272,12 +293,29 @@ class Run:
             if self.loss.is_convex:
                 state.gap = self._bound(state.solver)
             return
-        everything = self.loss.all_coordinates()
+        everything = self.loss.coordinates("all")
         theta = np.zeros(len(everything))
         theta[np.searchsorted(everything, old)] = state.solver.theta
         self._restrict(everything)
         state.coordinates = everything
         state.solver = self._solver.start(self._working, self._penalty, theta)
+
+
+class _NextSet(NamedTuple):
+    """The next working set: its coordinates [K], the index of each in the current working set, -1
+    for a new one, and the gradient [K].
+    """
+
+    coordinates: Longs
+    source: Longs
+    gradient: Floats
+
+
+def laid_out(loss: Loss, coordinates: Longs, solver: BatchSolver[Any]) -> WorkingLoss:
+    """Return the loss on a working set [K], laid out as a solver requires."""
+    if loss.has_examples and "examples" in solver.requires:
+        return loss.by_example(coordinates)
+    return loss.restrict(coordinates)
 
 
 @dataclass(frozen=True)
@@ -293,20 +331,18 @@ class Polish:
     iterations: int = 0
     l2: float = 1e-5
 
-    def __call__(self, loss: ChainLoss, weights: tuple[Longs, Floats]) -> tuple[Longs, Floats]:
-        """Return the coordinates, and the polished values.
+    def __call__(self, loss: WorkingLoss, theta: Floats, active: Longs) -> Floats:
+        """Return the polished values [n] of the active weights.
 
-        weights: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights.
-        The marginals of the workspace are overwritten.
+        loss, theta: the loss on a working set [K], and weights there; active: [n] int64, ascending,
+        indices of those that are not zero. The marginals of the workspace are overwritten.
         """
-        coordinates, theta = weights
-        if self.iterations == 0 or len(coordinates) == 0:
-            return weights
-        working, solver, penalty = loss.restrict(coordinates), OWLQN(), ElasticNet(0.0, self.l2)
-        origin = working.model_weights(np.zeros(len(theta)))
-        state = solver.start(working, penalty, theta - origin)
+        if self.iterations == 0 or len(active) == 0:
+            return theta[active]
+        working, solver, penalty = Restricted(loss, active), OWLQN(), ElasticNet(0.0, self.l2)
+        state = solver.start(working, penalty, theta[active])
         n = self.iterations
         for _ in Task("Polishing", "iterations", n, range(n)):
             if solver.step(working, penalty, state).converged:
                 break
-        return coordinates, working.model_weights(state.theta)
+        return state.theta

@@ -1,7 +1,7 @@
 """One training run of a batch solver: encoded corpus, solver state and current model."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
@@ -9,28 +9,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import compatible
+from ..corpus.coordinates import NO_COORDINATES, Coordinates, Weights
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import check_gold
+from ..corpus.numbering import Floats, Longs, Mask
 from ..corpus.transform import weighted, without_idle
+from ..decoding.transitions import check_paths
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..loss.chain import NO_COORDINATES, ChainLoss, permits, places_of
+from ..loss.base import Loss
+from ..loss.chain import ChainLoss
 from ..loss.per_token import corpus_of_kind, warn_of_pairs
-from ..loss.size import available_memory, check_fits, measure, total
+from ..loss.size import available_memory, check_fits, total
 from ..loss.subproblems import OutcomePart, cluster_bounds, cluster_parts
 from ..loss.workspace import LIMITS, Limits
+from ..loss.wrappers import Limited, Shifted, observed_only
 from ..model.coordinates import coordinates_of, summed, with_rest
 from ..model.model import CRFModel, WeightNames, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import CONVERGED, BatchSolver, Floats, Longs, StepReport
+from ..solvers.base import CONVERGED, BatchSolver, StepReport
 from ..solvers.warm_start import WarmStart
 from . import checkpoint
 from .run import Polish, Run, RunState
 
-Parts = Sequence[OutcomePart | None]
+# A sub-problem and its corpus; None for the whole problem.
+Part = tuple[OutcomePart | None, EncodedCorpus]
 
 NOT_POLISHED = Polish()
 
@@ -39,9 +44,11 @@ NOT_POLISHED = Polish()
 class Problem:
     """The loss of a training run and how it is computed; the penalty is separate.
 
-    precision, observed_only, valid, also, limits: see `ChainLoss`; label_weights: [Y] float64,
-    weights of sequences by gold label (see `weighted`), None = 1; limited: features that have
-    weights for some labels only, see `loss.chain.permits`; kind: "chain", or "maxent" or "memm"
+    precision, valid, limits: see `ChainLoss`; observed_only: whether features have weights only for
+    gold labels (or gold label pairs) with which they occur; also: coordinates [n] that count as
+    observed there; label_weights: [Y] float64, weights of sequences by gold label (see `weighted`),
+    None = 1; limited: features that have weights for some labels only, see `Coordinates.admits`;
+    kind: "chain", or "maxent" or "memm"
     for a per-position model (see `loss.per_token`); clusters: number of label clusters with
     "maxent" (see `loss.subproblems`), 0 = none.
     RAISES: SparseCRFError for an unknown kind; for clusters or valid transitions that the kind
@@ -53,7 +60,7 @@ class Problem:
     also: Longs = field(default_factory=NO_COORDINATES.copy)
     label_weights: Floats | None = None
     limited: Longs = field(default_factory=NO_COORDINATES.copy)
-    valid: NDArray[np.bool_] | None = None
+    valid: Mask | None = None
     kind: str = "chain"
     clusters: int = 0
     limits: Limits = LIMITS
@@ -63,10 +70,11 @@ class Problem:
 
     def identity(self) -> dict[str, Any]:
         """Return the values that identify the problem, as JSON; limits change only rounding."""
+        values = {setting.name: getattr(self, setting.name) for setting in fields(self)}
+        del values["limits"]
         return {
             name: checkpoint.digest(value) if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
-            if name != "limits"
+            for name, value in values.items()
         }
 
 
@@ -83,10 +91,12 @@ class Training:
     and labels that it does not have. Features of the prior that are not in the corpus keep their
     weights. warm_start: computes the first weights if l1 > 0 and there is no `init`, None for the
     default of the solver; polish: applied to each returned model; dtype: of the stored weights;
-    n_threads: number of threads, 0 = one per core.
+    n_threads: number of threads, 0 = one per core; make_loss: returns the loss of the corpus
+    without the options of weights, None for that of a chain or per-position model.
     RAISES: SparseCRFError for an invalid penalty or number of threads or clusters; for a penalty,
     kind of model, real-valued features or prior that the solver does not support; for invalid gold
-    labels; for a corpus without gold labels or weight; for a prior without common features.
+    labels; for valid transitions without a path of some length; for a corpus without gold labels or
+    weight; for a prior without common features.
 
     The corpus is not stored, so that it can be freed. n_sequences: number of its sequences.
     """
@@ -95,7 +105,7 @@ class Training:
         self,
         corpus: EncodedCorpus,
         labels: Sequence[str],
-        solver: BatchSolver,
+        solver: BatchSolver[Any],
         *,
         l1: float,
         l2: float,
@@ -106,38 +116,62 @@ class Training:
         polish: Polish = NOT_POLISHED,
         dtype: str = "float32",
         n_threads: int = 0,
+        make_loss: Callable[[EncodedCorpus], Loss] | None = None,
     ) -> None:
         # Copies: labels that are added to the model later do not affect this run.
-        self.n_sequences, self._prior = corpus.n_sequences, copy(prior)
-        self._labels = tuple(labels)
+        self._prior, self._labels = copy(prior), tuple(labels)
         self._problem, self._dtype = problem, dtype
-        n = problem.clusters
-        self._bounds = cluster_bounds(len(self._labels), n) if n else ()
-        keys = corpus.unigram_keys, corpus.bigram_keys
-        start, kind = corpus.start_label, problem.kind
-        self._names = WeightNames(*keys, self._labels, self._bounds, start, kind)
+        n_clusters = problem.clusters
+        self._names = WeightNames(
+            corpus.unigram_keys,
+            bigram_keys=corpus.bigram_keys,
+            labels=self._labels,
+            bounds=cluster_bounds(len(self._labels), n_clusters) if n_clusters else (),
+            start_label=corpus.start_label,
+            kind=problem.kind,
+        )
         self._penalty = ElasticNet(l1, l2)
         self._solver, self._polish = solver, polish
         self._warm_start = warm_start or solver.warm_start
         self._check_compatible(corpus)
         self._origin = None if prior is None else origin_of(prior, self._names)
         if problem.valid is not None:
+            check_paths(problem.valid)
             check_gold(corpus, self._labels, problem.valid)
-        self._workers = Workers(n_threads)
         if problem.kind == "maxent":
             warn_of_pairs(corpus)
         weights = None if init is None else summed(coordinates_of(self._names, init))
-        known = [each[0] for each in (weights, self._origin) if each is not None]
-        self._parts, self._runs = self._make_runs(corpus, np.concatenate((NO_COORDINATES, *known)))
+        required = [known.coordinates for known in (weights, self._origin) if known is not None]
+        known = np.concatenate((NO_COORDINATES, *required))
+        parts: Sequence[Part] = [(None, corpus)]
+        if make_loss is None:
+            parts, workers = self._divide(corpus), Workers(n_threads)
+            losses = [self._chain_loss(part, inner, known, workers) for part, inner in parts]
+        else:
+            losses = [make_loss(corpus)]
+        self._parts = [part for part, _ in parts]
+        losses = [self._limited(loss, part) for part, loss in zip(self._parts, losses, strict=True)]
+        history = getattr(solver, "history", 0)
+        self.size = total([loss.size(l1, history) for loss in losses])
+        check_fits(self.size, available_memory(), len(self._labels), l1)
         self.n_potential = self.size.n_potential
+        self.n_sequences = corpus.n_sequences if make_loss is None else losses[0].n_sequences
+        self._runs = [Run(loss, self._penalty, solver, self._warm_start) for loss in losses]
         self._warn_of_idle()
         if weights is not None:
-            for part, run in zip(self._parts, self._runs, strict=True):
-                run.begin(*(weights if part is None else part.local_weights(*weights)))
+            self._begin(weights)
+
+    def _begin(self, weights: Weights) -> None:
+        """Begin the runs from weights of the model."""
+        if self._origin is not None:
+            weights = summed(weights, self._origin._replace(values=-self._origin.values))
+        for part, run in zip(self._parts, self._runs, strict=True):
+            run.begin(weights if part is None else part.local_weights(weights))
 
     def close(self) -> None:
-        """End the threads of the run; another step starts new ones."""
-        self._workers.close()
+        """End the threads of the run, or release the workers."""
+        for run in self._runs:
+            run.loss.close()
 
     def _check_compatible(self, corpus: EncodedCorpus) -> None:
         """Check the facts of this run. RAISES: SparseCRFError."""
@@ -157,57 +191,65 @@ class Training:
     def _warn_of_idle(self) -> None:
         """Warn of settings that differ from their defaults, but have no effect in this run."""
         solver, start = self._solver, self._warm_start
-        given = {own.name for own in fields(solver) if getattr(solver, own.name) != own.default}
-        idle = solver.idle(self._penalty) if given else {}
-        found = [(key, getattr(solver, key), idle[key]) for key in idle if key in given]
+        changed = {
+            setting.name
+            for setting in fields(solver)
+            if getattr(solver, setting.name) != setting.default
+        }
+        idle = solver.idle(self._penalty) if changed else {}
+        warnings = [(key, getattr(solver, key), idle[key]) for key in idle if key in changed]
         if self._penalty.l1 == 0.0 and start.epochs:
-            for key in (own.name for own in fields(start)):
+            for key in (setting.name for setting in fields(start)):
                 if (value := getattr(start, key)) != getattr(solver.warm_start, key):
-                    found.append((f"warm_start.{key}", value, "l1 = 0 has no warm start"))
-        for name, value, reason in found:
+                    warnings.append((f"warm_start.{key}", value, "l1 = 0 has no warm start"))
+        for name, value, reason in warnings:
             warn(Warnings.SCW342.format(name=name, value=value, reason=reason))
 
-    def _make_runs(self, whole: EncodedCorpus, known: Longs) -> tuple[Parts, list[Run]]:
-        """Return the sub-problems, and a run for each, which is not yet started.
+    def _chain_loss(
+        self, part: OutcomePart | None, corpus: EncodedCorpus, known: Longs, workers: Workers
+    ) -> Loss:
+        """Return the loss of a sub-problem.
 
         known: coordinates [n] int64 of initial weights, whose features are kept.
-        RAISES: SparseCRFError if memory does not suffice.
         """
-        l1, problem, runs, permitted = self._penalty.l1, self._problem, list[Run](), None
-        settings = self._workers, problem.precision, problem.observed_only, problem.valid
-        if len(problem.limited):
-            widths = whole.widths(len(self._labels))
-            permitted = partial(permits, problem.limited, len(whole.unigram_keys), widths)
-        parts = self._divide(whole)
-        for part, corpus in parts:
-            also, kept, n = problem.also, known, len(self._labels)
-            if part is not None:
-                n, also, kept = part.n_labels, part.own(also), part.own(kept)
-            if l1 > 0.0:
-                features, _ = places_of(kept, len(corpus.unigram_keys), corpus.widths(n))
-                corpus = without_idle(corpus, l1, features)
-            limits = permitted, also, problem.limits
-            loss = ChainLoss(corpus, n, *settings, *limits, prior=self._origin)
-            own = self._penalty, self._solver, self._warm_start
-            runs.append(Run(loss, *own, corpus.n_sequences))
-        history = getattr(self._solver, "history", 0)
-        self.size = total([measure(run.loss, l1, history) for run in runs])
-        check_fits(self.size, available_memory(), len(self._labels), l1)
-        return [part for part, _ in parts], runs
+        problem, n_labels, l1 = self._problem, len(self._labels), self._penalty.l1
+        if part is not None:
+            n_labels, known = part.n_labels, part.within(known)
+        if l1 > 0.0:
+            features, _ = Coordinates.of(corpus, n_labels).locate(known)
+            corpus = without_idle(corpus, l1, features)
+        return ChainLoss(
+            corpus,
+            n_labels,
+            workers,
+            precision=problem.precision,
+            valid=problem.valid,
+            limits=problem.limits,
+        )
 
-    def _divide(self, whole: EncodedCorpus) -> Sequence[tuple[OutcomePart | None, EncodedCorpus]]:
+    def _limited(self, loss: Loss, part: OutcomePart | None) -> Loss:
+        """Return the loss of a sub-problem with the options of its weights."""
+        problem = self._problem
+        if self._origin is not None:
+            loss = Shifted(loss, self._origin)
+        if len(problem.limited):
+            loss = Limited(loss, partial(self._names.coding.admits, problem.limited))
+        if problem.observed_only:
+            loss = observed_only(loss, problem.also if part is None else part.within(problem.also))
+        return loss
+
+    def _divide(self, corpus: EncodedCorpus) -> Sequence[Part]:
         """Return the sub-problems to solve, None for the whole problem, each with its corpus."""
-        kind = self._problem.kind
-        if kind != "chain":
-            whole = corpus_of_kind(whole, len(self._labels), kind)
-        if self._problem.label_weights is not None:
-            whole = weighted(whole, self._problem.label_weights)
-        if not whole.weights.any() and (whole.labels != MISSING).any():
+        problem = self._problem
+        corpus = corpus_of_kind(corpus, len(self._labels), problem.kind)
+        if problem.label_weights is not None:
+            corpus = weighted(corpus, problem.label_weights)
+        if not corpus.weights.any() and (corpus.labels != MISSING).any():
             raise SparseCRFError(Errors.SC356)
-        if not self._bounds:
-            return [(None, whole)]
-        parts = cluster_parts(whole, self._bounds)
-        return [each for each in parts if each[1].weights.any()] or parts
+        if not problem.clusters:
+            return [(None, corpus)]
+        parts = cluster_parts(corpus, self._names.bounds)
+        return [part for part in parts if part[1].weights.any()] or parts
 
     @property
     def end(self) -> str:
@@ -230,17 +272,18 @@ class Training:
 
         Sub-problems that have ended are skipped until all have.
         """
-        rest = not self.end
-        n_sequences = sum(run.n_sequences for run in self._runs)
+        is_going_on = not self.end
+        n_sequences = sum(run.loss.n_sequences for run in self._runs)
         reports, passes = [], 0.0
         for run in self._runs:
-            report = run.reached() if rest and run.end else run.step()
-            passes += report.passes * (run.n_sequences / n_sequences)
+            report = run.reached() if is_going_on and run.end else run.step()
+            passes += report.passes * (run.loss.n_sequences / n_sequences)
             reports.append(report)
+        n_active = sum(report.n_active for report in reports)
         self.report = StepReport(
             objective=math.fsum(report.objective for report in reports),
             optimality=max(report.optimality for report in reports),
-            n_active=sum(report.n_active for report in reports),
+            n_active=n_active if self._origin is None else len(self.weights.coordinates),
             passes=passes,
             converged=self.converged,
             gap=math.fsum(report.gap for report in reports),
@@ -261,8 +304,10 @@ class Training:
         that end a run may differ.
         RAISES: SparseCRFError for a damaged file, or a file of another type or another run.
         """
-        values, types = checkpoint.load(path, self.identity), (RunState, self._solver.state_type)
-        states = checkpoint.states_of(values, len(self._runs), *types)
+        values = checkpoint.load(path, self.identity)
+        states = checkpoint.states_of(
+            values, len(self._runs), run_state=RunState, solver_state=self._solver.state_type
+        )
         for run, state in zip(self._runs, states, strict=True):
             run.resume(state)
 
@@ -280,25 +325,33 @@ class Training:
 
     @cached_property
     def _corpus_digest(self) -> str:
-        arrays = [each for run in self._runs for each in run.loss.arrays]
+        arrays = [array for run in self._runs for array in run.loss.arrays]
         return checkpoint.digest(self._names.unigram_keys, self._names.bigram_keys, *arrays)
 
     @property
-    def weights(self) -> tuple[Longs, Floats]:
-        """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights."""
+    def weights(self) -> Weights:
+        """The non-zero weights of the model."""
         return self._polished(NOT_POLISHED)
 
-    def _polished(self, polish: Polish) -> tuple[Longs, Floats]:
+    def _polished(self, polish: Polish) -> Weights:
         """Return `weights`, polished; runs keep the unpolished ones."""
-        found = []
+        of_parts: list[Weights] = []
         for part, run in zip(self._parts, self._runs, strict=True):
-            coordinates, theta = polish(run.loss, run.weights)
+            weights = run.polished(polish)
             if part is None:
-                return coordinates, theta
-            found.append((part.to_global(coordinates), theta))
-        coordinates, theta = map(np.concatenate, zip(*found, strict=True))
+                return weights if run.state is None else self._of_model(weights)
+            of_parts.append(Weights(part.to_global(weights.coordinates), weights.values))
+        coordinates, theta = map(np.concatenate, zip(*of_parts, strict=True))
         order = np.argsort(coordinates)
-        return coordinates[order], theta[order]
+        return Weights(coordinates[order], theta[order])
+
+    def _of_model(self, weights: Weights) -> Weights:
+        """Return the non-zero weights of the model for weights of the loss."""
+        if self._origin is None:
+            return weights
+        coordinates, theta = summed(weights, self._origin)
+        active = theta != 0.0
+        return Weights(coordinates[active], theta[active])
 
     def model(self, polish: Polish | None = None, dtype: str | None = None) -> CRFModel:
         """Return the model with the current weights, polished; default: as the run says.
@@ -307,16 +360,15 @@ class Training:
         evaluation, not the last one. Training continues from the unpolished weights.
         """
         weights = self._polished(polish or self._polish)
-        model = CRFModel.of_weights(self._names, *weights, dtype or self._dtype)
+        model = CRFModel.of_weights(
+            self._names, weights.coordinates, weights.values, dtype or self._dtype
+        )
         return model if self._prior is None else with_rest(self._names, model, self._prior)
 
 
-def origin_of(prior: CRFModel, names: WeightNames) -> tuple[Longs, Floats]:
-    """Return coordinates [n] int64, ascending, and values [n] of a prior's weights.
-
-    RAISES: SparseCRFError if the prior has no weights here.
-    """
-    found = summed(coordinates_of(names, prior))
-    if prior.n_active and not len(found[0]):
+def origin_of(prior: CRFModel, names: WeightNames) -> Weights:
+    """Return a prior's weights. RAISES: SparseCRFError if the prior has none here."""
+    weights = summed(coordinates_of(names, prior))
+    if prior.n_active and not len(weights.coordinates):
         raise SparseCRFError(Errors.SC368)
-    return found
+    return weights

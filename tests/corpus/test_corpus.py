@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
-from spacy_sparsecrf.corpus.numbering import distinct, number_features, runs_of_tokens
+from spacy_sparsecrf.corpus.numbering import number_features, number_hashes, runs_of_tokens
 
 
 def made_up(seed: int, start_label: bool) -> tuple[Observations, np.ndarray, np.ndarray]:
@@ -89,7 +89,7 @@ HASHES = st.lists(st.sampled_from([0, 1, 2, 7, 2**32, 2**63, 2**64 - 1]), max_si
 
 @given(HASHES)
 def test_distinct_values_come_by_arrival(values):
-    found = distinct(np.array(values, dtype=np.uint64))
+    found = number_hashes(np.array(values, dtype=np.uint64))
     known = list(dict.fromkeys(values))
     wanted = known, list(map(known.index, values)), list(map(values.count, known))
     assert [array.tolist() for array in found] == list(wanted)
@@ -99,7 +99,7 @@ def test_distinct_values_come_by_arrival(values):
 def test_many_distinct_values_outgrow_the_first_table():
     values = np.random.default_rng(0).integers(0, 2**63, 1_200_000, dtype=np.uint64)
     values[-10:] = values[:10]
-    keys, numbers, counts = distinct(values)
+    keys, numbers, counts = number_hashes(values)
     assert (keys[numbers] == values).all()
     assert (np.unique(numbers, return_index=True)[1] == np.arange(len(keys))).all()
     assert len(np.unique(keys)) == len(keys)

@@ -1,5 +1,6 @@
 """A corpus in several files, and training on it with an engine."""
 
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -61,6 +62,24 @@ class ForgetfulPool(WorkerPool):
         if keep:
             self._kept.append((method, each))
         return pool.ask(method, each)
+
+
+class ReadOnlyPool(WorkerPool):
+    """A pool whose workers return arrays that are not writable, as those of Ray's object store."""
+
+    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
+        buffers: list[pickle.PickleBuffer] = []
+        results = super().ask(method, each, keep=keep)
+        pickled = pickle.dumps(results, protocol=5, buffer_callback=buffers.append)
+        return pickle.loads(pickled, buffers=[bytes(b) for b in buffers])  # noqa: S301
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOnly(Here):
+    """An engine whose workers return arrays that are not writable."""
+
+    def pool(self, make: Callable[[], Any]) -> WorkerPool:
+        return ReadOnlyPool(self.num_workers, make)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,18 @@ from spacy_sparsecrf.pipeline.spacy_loop import block_of
 from ..decoding.span_cases import TRAINING, span_examples
 from ..reference import random_problem
 from ..toy import blank_with, examples_of, write_corpus
-from .cases import FEW, SENTENCES, SHIPPED, Forgetful, Here, begun, learnt, steps, write_parts
+from .cases import (
+    FEW,
+    SENTENCES,
+    SHIPPED,
+    Forgetful,
+    Here,
+    ReadOnly,
+    begun,
+    learnt,
+    steps,
+    write_parts,
+)
 
 TEMPLATES = {"@crf_features": "spacy_sparsecrf.Templates.v1"}
 SOLVERS = {
@@ -205,6 +216,15 @@ def test_workers_that_are_lost_before_each_call_learn_the_same(folder):
     _, expected = begun(folder, Here(num_workers=2), **config)
     _, pipe = begun(folder, Forgetful(num_workers=2), **config)
     assert steps(pipe, 1) == steps(expected, 1)
+    assert learnt(pipe) == learnt(expected)
+
+
+@pytest.mark.parametrize("num_workers", [1, 3])
+def test_arrays_of_workers_are_not_written_to(folder, num_workers):
+    config = {"learning": {"warm_start": {"epochs": 2}}}
+    expected = begun(folder, Here(num_workers=num_workers), **config)[1]
+    pipe = begun(folder, ReadOnly(num_workers=num_workers), **config)[1]
+    assert steps(pipe) == steps(expected)
     assert learnt(pipe) == learnt(expected)
 
 

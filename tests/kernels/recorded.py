@@ -23,6 +23,7 @@ from spacy_sparsecrf.kernels.numba_support import Bound
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.examples import MinibatchDescent
 from spacy_sparsecrf.loss.hessian import HessianProduct
+from spacy_sparsecrf.loss.wrappers import observed_only
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -129,10 +130,12 @@ def arrays_of(value: Any) -> Iterator[np.ndarray]:
 
 def _chains(corpus: EncodedCorpus, n_labels: int, theta: np.ndarray, precision: str) -> None:
     """Call all methods of a loss, and train."""
-    for observed_only in (False, True):
-        loss = ChainLoss(corpus, n_labels, Workers(1), precision, observed_only)
-        loss.observed_coordinates()
-        working = loss.restrict(loss.all_coordinates())
+    for is_limited in (False, True):
+        loss = ChainLoss(corpus, n_labels, Workers(1), precision=precision)
+        if is_limited:
+            loss = observed_only(loss)
+        loss.coordinates("observed")
+        working = loss.restrict(loss.coordinates("all"))
         theta = theta[: len(working.coordinates)]
         _, gradient = working.value_and_grad(theta)
         working.curvature(gradient)
@@ -176,8 +179,9 @@ def run_all(precision: str) -> None:
     problem, _ = random_problem(0, 9, [6, 1, 0, 9], missing=0.1, weighted=True, n_values=4)
     _chains(problem.corpus, 9, problem.theta, precision)
     for limits in LAYOUTS.values():
-        loss = ChainLoss(problem.corpus, 9, Workers(1), precision, limits=limits._replace(span=3))
-        loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
+        layout = limits._replace(span=3)
+        loss = ChainLoss(problem.corpus, 9, Workers(1), precision=precision, limits=layout)
+        loss.restrict(loss.coordinates("all")).value_and_grad(problem.theta)
     rng = np.random.default_rng(0)
     valid, permitted, ends = rng.random((4, 4)) < 0.5, rng.random((9, 3)) < 0.5, np.ones(3, bool)
     viterbi.find_possible(np.array([0, 4, 4, 9]), permitted, valid, ends, np.empty(3, bool))

@@ -8,7 +8,7 @@ import pytest
 from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.working import ChainWorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.bcd.block_loss import BlockDescent, BlockLayout
@@ -22,11 +22,11 @@ OPTIONS = [{}, {"n_bigram": 3, "weighted": True}, {"start_label": False, "n_bigr
 OPTIONS += [{"n_bigram": 0}, {"n_unigram": 0}, {"missing": 0.3, "weighted": True}]
 
 
-def sweep(working: WorkingLoss, penalty: ElasticNet, theta: np.ndarray) -> BlockDescent:
+def sweep(working: ChainWorkingLoss, penalty: ElasticNet, theta: np.ndarray) -> BlockDescent:
     return BlockDescent(working, penalty, 1.0, False, theta, np.ones(len(theta)))
 
 
-def weights_of(working: WorkingLoss, b: int) -> np.ndarray:
+def weights_of(working: ChainWorkingLoss, b: int) -> np.ndarray:
     layout, parts = working.derived(BlockLayout), []
     if layout.unigram[b] >= 0:
         parts.append(np.arange(*working.unigram.ptr[layout.unigram[b] :][:2]))
@@ -57,7 +57,9 @@ def slow_curvature(problem: Problem) -> np.ndarray:
     return total.theta
 
 
-def descended(problem: Problem, working: WorkingLoss) -> Iterator[tuple[BlockDescent, np.ndarray]]:
+def descended(
+    problem: Problem, working: ChainWorkingLoss
+) -> Iterator[tuple[BlockDescent, np.ndarray]]:
     """Yield the descent of each block, whose gradient is the enumerated one, and its weights."""
     _, gradient = problem.loss()
     for b in range(len(working.derived(BlockLayout))):
@@ -107,7 +109,7 @@ def test_truncated_and_kept_vectors_give_the_full_gradient_for_less(options, lim
     assert descent.counts[1:].sum() < 0.45 * everywhere
 
 
-def single_test(active: list[int], n_tokens: int) -> WorkingLoss:
+def single_test(active: list[int], n_tokens: int) -> ChainWorkingLoss:
     """Return the loss of one sequence with a single feature, at some of its tokens."""
     hashes = np.zeros((n_tokens, 1), np.uint64)
     hashes[active] = 7
@@ -121,7 +123,7 @@ def single_test(active: list[int], n_tokens: int) -> WorkingLoss:
     builder = CorpusBuilder()
     builder.add(observations, np.zeros(n_tokens, np.int32))
     loss = ChainLoss(builder.build(), 3, Workers(1))
-    return loss.restrict(loss.all_coordinates(), stochastic=True)
+    return loss.by_example(loss.coordinates("all"))
 
 
 @pytest.mark.parametrize("common", [False, True])

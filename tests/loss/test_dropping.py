@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_sparsecrf.corpus.coordinates import Coordinates
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.corpus.transform import without_idle
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.loss.chain import ChainLoss, permits, places_of
+from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus, warn_of_pairs
 from spacy_sparsecrf.loss.subproblems import (
     cluster_bounds,
@@ -117,7 +118,7 @@ def test_half_precision_leaves_no_violator_out():
     for threshold in (0.5, 1.0):
         results = []
         for precision in ("float32", "float64"):
-            loss = ChainLoss(problem.corpus, 8, Workers(1), precision)
+            loss = ChainLoss(problem.corpus, 8, Workers(1), precision=precision)
             working = loss.restrict(np.arange(n))
             results.append(loss.screen(working, problem.theta, threshold, n)[:2])
         (found, gradients), (exact, values) = results
@@ -171,10 +172,10 @@ def test_a_warning_of_pairs_shows_who_made_the_problem():
 
 def test_listed_labels_of_a_feature_are_the_only_ones_with_weights():
     corpus = random_problem(3, 4, [4, 3])[0].corpus
-    size = n_unigram, _ = len(corpus.unigram_keys), corpus.widths(4)
-    allowed = {0: [1, 3], 3: [0], n_unigram + 2: [2, 3]}
+    coding = Coordinates.of(corpus, 4)
+    allowed = {0: [1, 3], 3: [0], coding.n_unigram + 2: [2, 3]}
     listed = np.array([feature * 4 + y for feature, own in allowed.items() for y in own])
     own = np.arange(corpus.n_potential(4))
-    pairs = zip(*places_of(own, *size), strict=True)
+    pairs = zip(*coding.locate(own), strict=True)
     expected = [y % 4 in allowed.get(f, range(4)) for f, y in pairs]
-    assert permits(listed, *size, own).tolist() == expected
+    assert coding.admits(listed, own).tolist() == expected

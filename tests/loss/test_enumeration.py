@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.kernels.sequence import example_loss
-from spacy_sparsecrf.loss.examples import ChainExamples, new_workspace
+from spacy_sparsecrf.loss.examples import new_workspace
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 
@@ -115,7 +115,7 @@ def test_screening_at_every_threshold():
     problem, _ = random_problem(9, 4, [4, 3, 4], n_bigram=3, n_values=2, start_label=False)
     # One chunk, so that features use the workspaces one after another.
     loss, (_, gradient) = loss_of(problem, limits=LIMITS._replace(n_chunks=1)), problem.loss()
-    working = loss.restrict(loss.all_coordinates())
+    working = loss.restrict(loss.coordinates("all"))
     sizes = np.unique(np.abs(gradient).round(6))
     for threshold in (sizes[1:] + sizes[:-1]) / 2:
         violators, found, _ = loss.screen(working, problem.theta, threshold, limit=10_000)
@@ -143,15 +143,14 @@ def test_working_sets_that_end_within_a_feature(layout):
     expected, gradient = problem.loss()
     loss = loss_of(problem, limits=LAYOUTS[layout])
     # The last set has a weight of the first bigram feature, and all but one of the second.
-    first = loss.n_unigram
+    first = loss.coding.first_pair
     chosen = [np.arange(m) for m in range(5, n + 1, 2)]
     for own in [*chosen, np.delete(np.arange(n), [*range(first, first + 11), first + 23])]:
-        working, sums = loss.restrict(own, stochastic=True), np.zeros(len(own))
+        working, sums = loss.by_example(own), np.zeros(len(own))
         value, found = working.value_and_grad(problem.theta[own])
-        examples = ChainExamples(working)
         assert value == pytest.approx(expected, rel=1e-10)
         np.testing.assert_allclose(found, gradient[own], atol=1e-10)
-        examples.add(examples.sequences, problem.theta[own], sums)
+        working.add(working.sequences, problem.theta[own], sums)
         np.testing.assert_allclose(sums, gradient[own], atol=1e-10)
 
 
@@ -167,7 +166,7 @@ def check_losses_alone(n_labels: int, limits: Limits) -> None:
     # Some previous labels have no weights.
     problem.lam[:, ::2] = 0.0
     chosen, (expected, gradient) = np.flatnonzero(problem.theta), problem.loss()
-    working = loss_of(problem, limits=limits).restrict(chosen, stochastic=True)
+    working = loss_of(problem, limits=limits).by_example(chosen)
     value, found = working.value_and_grad(problem.theta[chosen])
     np.testing.assert_allclose(found, gradient[chosen], atol=1e-10)
     theta, work = np.split(problem.theta[chosen], [working.split]), new_workspace(working)
@@ -176,9 +175,9 @@ def check_losses_alone(n_labels: int, limits: Limits) -> None:
         compiled(example_loss)(s, s + 1, working.tables, *theta, work) for s in range(len(weights))
     ]
     assert weights @ losses == pytest.approx(expected, rel=1e-10)
-    examples, sums = ChainExamples(working), np.zeros(len(chosen))
+    sums = np.zeros(len(chosen))
     assert value == pytest.approx(expected, rel=1e-10)
-    examples.add(examples.sequences, problem.theta[chosen], sums)
+    working.add(working.sequences, problem.theta[chosen], sums)
     np.testing.assert_allclose(sums, gradient[chosen], atol=1e-10)
 
 
@@ -191,8 +190,7 @@ def hessian_of(name: str) -> np.ndarray:
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if "real" not in name])
 def test_examples_add_up(name, limits):
     problem, chosen, expected, gradient = made(name, 0.6)
-    working = loss_of(problem, limits=limits).restrict(chosen, stochastic=True)
-    examples, theta = ChainExamples(working), problem.theta[chosen]
+    examples, theta = loss_of(problem, limits=limits).by_example(chosen), problem.theta[chosen]
     direction = np.random.default_rng(3).normal(size=len(chosen))
     sums, product = np.zeros(len(chosen)), np.zeros(len(chosen))
     value = examples.add(examples.sequences, theta, sums)

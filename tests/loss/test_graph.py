@@ -11,7 +11,6 @@ from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.graphs.encoded import EncodedGraph, GraphBuilder, Observed
 from spacy_sparsecrf.graphs.graph_inference import GraphInference, Inference
 from spacy_sparsecrf.graphs.loss import GraphLoss
-from spacy_sparsecrf.loss.examples import examples_of
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
@@ -397,4 +396,4 @@ def test_bad_graphs_and_settings_are_refused():
     ):
         with pytest.raises(SparseCRFError, match=message):
             make()
-    assert not examples_of(loss([0, -1])).complete.any()
+    assert not loss([0, -1]).complete.any()

@@ -51,7 +51,7 @@ def test_products_with_extreme_weights_are_those_of_matrices(scale):
 @in_every_layout
 def test_products_equal_differences_of_the_gradient(n_labels, limits):
     problem, _ = random_problem(n_labels, n_labels, [30, 1, 12] * 4, missing=0.1, n_bigram=3)
-    working = working_loss(problem, stochastic=False, limits=limits)
+    working = working_loss(problem, by_example=False, limits=limits)
     hessian, rng = HessianProduct(working), np.random.default_rng(0)
     for _ in range(3):
         vector = rng.normal(size=len(problem.theta))
@@ -66,7 +66,7 @@ def test_products_equal_differences_of_the_gradient(n_labels, limits):
 def test_pairs_that_all_but_vanish_are_no_differences_of_large_numbers(limits):
     problem, _ = random_problem(72, 3, [5, 4], n_bigram=3, n_values=2)
     problem.lam[:, :2, 1] -= 12.0
-    hessian = HessianProduct(working_loss(problem, stochastic=False, limits=limits))
+    hessian = HessianProduct(working_loss(problem, by_example=False, limits=limits))
     hessian.prepare(problem.theta)
     got = np.array([hessian.product(row) for row in np.eye(len(problem.theta))])
     np.testing.assert_allclose(got, enumerated_hessian(problem), rtol=1e-9, atol=1e-14)
@@ -75,7 +75,7 @@ def test_pairs_that_all_but_vanish_are_no_differences_of_large_numbers(limits):
 @pytest.mark.parametrize("stored", [-1, 2])
 def test_a_product_is_of_the_prepared_point_whatever_was_evaluated_since(stored):
     problem, _ = random_problem(75, 4, [9, 8, 10], n_bigram=2)
-    working = working_loss(problem, stochastic=False)
+    working = working_loss(problem, by_example=False)
     hessian = HessianProduct(working, stored)
     hessian.prepare(problem.theta)
     vector = np.random.default_rng(4).normal(size=len(problem.theta))

@@ -8,7 +8,7 @@ import pytest
 
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.working import ChainWorkingLoss
 from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.parallel import Workers
 
@@ -35,7 +35,7 @@ def sparse_problem(seed: int, n_labels: int, lengths: list[int], **options) -> P
 
 def restricted(
     problem: Problem, precision: str = "float64", n_threads: int = 1, limits: Limits = LIMITS
-) -> WorkingLoss:
+) -> ChainWorkingLoss:
     workers = Workers(n_threads)
     loss = ChainLoss(problem.corpus, problem.n_labels, workers, precision, limits=limits)
     return loss.restrict(np.flatnonzero(problem.theta))
@@ -71,7 +71,7 @@ def test_sites_have_the_blocks_of_the_features_of_tokens(lengths, n_threads):
     assert (lattice.n_bundles > 0) == (len(lengths) > 1)
     number, n = working.unigram.number(), sum(lengths)
     expected = [sorted({*number[problem.unigram_tests(t)]} - {-1}) for t in range(n)]
-    of_tokens = loss.restrict(chosen, stochastic=True).site_blocks
+    of_tokens = loss.by_example(chosen).site_blocks
     for found in (of_tokens, lattice.by_token(working.site_blocks)):
         rows = np.split(found.indices, found.indptr[1:-1])
         assert sorted(sorted(own.tolist()) for own in rows) == sorted(expected)

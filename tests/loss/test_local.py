@@ -32,7 +32,7 @@ def test_loss_and_gradient_equal_enumeration(pairs, options):
     loss = ChainLoss(local_corpus(problem.corpus, 3, pairs), 3, Workers(1))
     n = len(problem.theta) if pairs else len(problem.corpus.unigram_keys) * 3
     assert loss.n_potential == n
-    for chosen in (loss.all_coordinates(), np.arange(0, n, 2)):
+    for chosen in (loss.coordinates("all"), np.arange(0, n, 2)):
         problem.theta[np.setdiff1d(np.arange(n), chosen)] = 0.0
         working, theta = loss.restrict(chosen), problem.theta[chosen]
         value, found = working.value_and_grad(theta)

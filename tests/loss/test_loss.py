@@ -17,18 +17,18 @@ from ..support.checks import check_loss
 
 
 def full_value_and_grad(problem: Problem) -> tuple[float, np.ndarray]:
-    return working_loss(problem, stochastic=False).value_and_grad(problem.theta)
+    return working_loss(problem, by_example=False).value_and_grad(problem.theta)
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 7, 8, 9, 15, 17, 24, 33, 40])
 def test_gradient_equals_finite_differences(n_labels):
     problem, _ = random_problem(n_labels, n_labels, [6, 3], missing=0.2, n_bigram=1)
-    check_loss(working_loss(problem, stochastic=False), problem.theta, atol=1e-9)
+    check_loss(working_loss(problem, by_example=False), problem.theta, atol=1e-9)
 
 
 def test_a_gradient_stays_as_long_as_someone_has_a_part_of_it():
     problem, _ = random_problem(12, 3, [4, 3, 5], n_bigram=1)
-    working = working_loss(problem, stochastic=False)
+    working = working_loss(problem, by_example=False)
     kept, copies = [], []
     for scale in np.linspace(0.5, 2.0, 6):
         gradient = working.value_and_grad(scale * problem.theta)[1]
@@ -42,7 +42,7 @@ def test_complete_gold_labels_make_the_loss_convex_and_what_was_evaluated_is_for
         problem, _ = random_problem(20, 3, [3, 2], missing=missing)
         loss = ChainLoss(problem.corpus, 3, Workers(1))
         assert loss.is_convex == (missing == 0.0)
-        loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
+        loss.restrict(loss.coordinates("all")).value_and_grad(problem.theta)
         assert loss.space.contents is not None
         loss.forget()
         assert loss.space.contents is None
@@ -54,7 +54,7 @@ def test_complete_gold_labels_make_the_loss_convex_and_what_was_evaluated_is_for
 )
 def test_curvature_is_the_diagonal_of_the_hessian_of_single_tokens(draw, options):
     problem, _ = draw(19, 4, [1] * 9, n_bigram=2, n_values=2, **options)
-    working, step = working_loss(problem, stochastic=False), 1e-6
+    working, step = working_loss(problem, by_example=False), 1e-6
     _, gradient = working.value_and_grad(problem.theta)
     curvature = working.curvature(gradient)
     for k, moved in enumerate(problem.theta + step * np.eye(len(problem.theta))):
@@ -71,7 +71,7 @@ def test_curvature_leaves_out_clamped_lattices():
     for family in (0, 1):
         families = np.full(len(problem.corpus.unigram_keys), family, np.uint8)
         problem.corpus = replace(problem.corpus, families=families)
-        working = working_loss(problem, stochastic=False)
+        working = working_loss(problem, by_example=False)
         found.append(working.curvature(working.value_and_grad(problem.theta)[1]))
     np.testing.assert_allclose(*found, atol=1e-12)
 

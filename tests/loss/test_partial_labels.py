@@ -12,6 +12,7 @@ from spacy.training import Example
 from spacy_sparsecrf.corpus.gold import find_invalid
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.loss.workspace import Limits
+from spacy_sparsecrf.loss.wrappers import observed_only
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
@@ -28,7 +29,7 @@ LENGTHS = [4, 0, 1, 3, 5]
 
 def everything(problem: Problem, **options: Limits):
     loss = loss_of(problem, **options)
-    return loss.restrict(loss.all_coordinates())
+    return loss.restrict(loss.coordinates("all"))
 
 
 @pytest.mark.parametrize("n_labels", [64, 65, 70])
@@ -80,10 +81,10 @@ def test_observed_coordinates_are_of_labels_that_gold_speaks_of(start_label):
                 for a in before:
                     table.lam[o, a, problem.gold(t)] = 1.0
     expected = np.flatnonzero(counts)
-    loss = loss_of(problem, observed_only=True)
-    np.testing.assert_array_equal(loss.observed_coordinates(), expected)
+    loss = observed_only(loss_of(problem))
+    np.testing.assert_array_equal(loss.coordinates("observed"), expected)
     assert loss.n_potential == len(expected) < len(counts)
-    np.testing.assert_array_equal(loss.all_coordinates(), expected)
+    np.testing.assert_array_equal(loss.coordinates("all"), expected)
 
 
 COMPLETE = {"missing": 0.0, "ambiguous": 0.0, "constrained": True}

@@ -21,7 +21,7 @@ def test_observed_pairs_only(l1):
     training = training_of(problem.corpus, list("abcd"), OWLQN(window=0.0), **options)
     assert any(training.step().converged for _ in range(200))
     loss = ChainLoss(problem.corpus, 4, Workers(1))
-    observed = loss.observed_coordinates()
+    observed = loss.coordinates("observed")
     assert training.n_potential == len(observed) < loss.n_potential
     coordinates, values = training.weights
     assert set(coordinates) <= set(observed)
@@ -78,7 +78,7 @@ def test_the_warm_start_gives_means_of_its_second_half(monkeypatch):
     last = taken[-1][1]
     expected = np.mean([theta for _, theta in taken[-12:]], axis=0)[last != 0.0]
     np.testing.assert_allclose(means, expected, rtol=1e-12)
-    np.testing.assert_array_equal(coordinates, loss.descent_coordinates()[np.flatnonzero(last)])
+    np.testing.assert_array_equal(coordinates, loss.coordinates("descent")[np.flatnonzero(last)])
     taken.clear()
     WarmStart(epochs=3, averaged=False)(loss, penalty)
     # Penalties due are applied at once or in parts, with slightly different results.

@@ -65,7 +65,7 @@ def test_a_gradient_is_taken_at_weights_that_were_evaluated_before():
     for layout in LAYOUTS.values():
         problem, _ = random_problem(5, 4, [4, 3, 5, 2, 1, 6], n_unigram=9, n_bigram=4)
         loss = ChainLoss(problem.corpus, 4, Workers(1), limits=layout)
-        every = loss.all_coordinates()
+        every = loss.coordinates("all")
         some = every[::3]
         working, more = loss.restrict(some), loss.restrict(every)
         theta = 0.2 * np.random.default_rng(1).standard_normal(len(some))

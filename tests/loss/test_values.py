@@ -13,6 +13,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.per_token import local_corpus
+from spacy_sparsecrf.loss.wrappers import observed_only
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.registry import crf_solvers
@@ -45,15 +46,15 @@ def test_whole_numbers_count_repeated_tests(seed, n_labels, n_real, kind, precis
             corpus = local_corpus(corpus, n_labels, pairs=kind == "memm")
         if not (corpus.labels >= 0).any():
             return
-        loss = ChainLoss(corpus, n_labels, Workers(1), precision)
-        working = loss.restrict(loss.all_coordinates())
+        loss = ChainLoss(corpus, n_labels, Workers(1), precision=precision)
+        working = loss.restrict(loss.coordinates("all"))
         theta = problem.theta[: len(working.coordinates)]
         value, gradient = working.value_and_grad(theta)
         screened = loss.screen(working, theta, 0.3, 10**6)
         hessian = HessianProduct(working)
         hessian.prepare(theta)
         product = hessian.product(np.cos(np.arange(len(gradient))))
-        found.append((value, gradient, product, loss.observed_coordinates(), *screened))
+        found.append((value, gradient, product, loss.coordinates("observed"), *screened))
     tolerance = 1e-11 if precision == "float64" else 2e-4
     for got, expected in zip(found[0][:4], found[1][:4], strict=True):
         np.testing.assert_allclose(got, expected, rtol=tolerance, atol=20 * tolerance)
@@ -85,10 +86,10 @@ def test_observed_values_are_those_that_are_not_zero():
     problem, _ = random_value_problem(17, 3, [4, 3, 2], n_real=4, n_unigram=0, n_bigram=0)
     values = problem.corpus.values
     values[:, 3] = 0.0
-    loss = ChainLoss(problem.corpus, 3, Workers(1), observed_only=True)
+    loss = observed_only(ChainLoss(problem.corpus, 3, Workers(1)))
     labels = problem.corpus.labels
     seen = [[(values[labels == y, v] != 0).any() for y in range(3)] for v in range(4)]
-    assert loss.all_coordinates().tolist() == np.flatnonzero(seen).tolist()
+    assert loss.coordinates("all").tolist() == np.flatnonzero(seen).tolist()
     found, *_ = loss.screen(loss.restrict(np.empty(0, np.int64)), np.empty(0), 0.0, 100)
     assert set(found) <= set(np.flatnonzero(seen))
 
@@ -113,7 +114,7 @@ def test_solvers_reach_the_minimum(solver, l1, l2):
         # Some values have weights and some do not; the certificate covers all.
         active = got[: len(problem.mu) * 3].reshape(-1, 3)[problem.corpus.value_features] != 0
         assert 0 < active.sum() < active.size
-        _, gradient = working_loss(problem, stochastic=False).value_and_grad(got)
+        _, gradient = working_loss(problem, by_example=False).value_and_grad(got)
         assert ElasticNet(l1, l2).distance(got, gradient) <= 2e-6
 
 

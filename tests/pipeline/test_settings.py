@@ -264,7 +264,7 @@ def test_a_sequence_counts_as_its_gold_labels_do_on_average():
         assert corpus.weights[s] == pytest.approx(expected, rel=1e-12)
     problem.corpus = corpus
     loss = loss_of(problem)
-    value, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
+    value, gradient = loss.restrict(loss.coordinates("all")).value_and_grad(problem.theta)
     expected, expected_gradient = problem.loss()
     assert value == pytest.approx(expected, rel=1e-10)
     np.testing.assert_allclose(gradient, expected_gradient, atol=1e-10)

@@ -4,7 +4,7 @@ from typing import Any
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.working import ChainWorkingLoss
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem
@@ -19,14 +19,15 @@ def everything(
     corpus: EncodedCorpus,
     n_labels: int,
     precision: str = "float64",
-    stochastic: bool = True,
+    by_example: bool = True,
     **options: Any,
-) -> WorkingLoss:
-    """Return the loss of a corpus on all of its weights; by default for a stochastic solver."""
-    loss = ChainLoss(corpus, n_labels, Workers(1), precision, **options)
-    return loss.restrict(loss.all_coordinates(), stochastic=stochastic)
+) -> ChainWorkingLoss:
+    """Return the loss of a corpus on all of its weights; by default laid out by example."""
+    loss = ChainLoss(corpus, n_labels, Workers(1), precision=precision, **options)
+    lay_out = loss.by_example if by_example else loss.restrict
+    return lay_out(loss.coordinates("all"))
 
 
-def working_loss(problem: Problem, **options: Any) -> WorkingLoss:
+def working_loss(problem: Problem, **options: Any) -> ChainWorkingLoss:
     """Return the loss of a problem on all of its weights; see `everything`."""
     return everything(problem.corpus, problem.n_labels, **options)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.working import ChainWorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import StepReport, evaluate
 from spacy_sparsecrf.solvers.newton import newton_cg
@@ -28,7 +28,7 @@ def run(
     problem: Problem, l2: float, theta: np.ndarray, n_steps: int, **settings: Any
 ) -> tuple[NewtonCGState, list[StepReport]]:
     solver = NewtonCG(**({"tolerance": 1e-9, "window": 0.0} | settings))
-    loss, penalty = working_loss(problem, stochastic=False), ElasticNet(0.0, l2)
+    loss, penalty = working_loss(problem, by_example=False), ElasticNet(0.0, l2)
     state = solver.start(loss, penalty, theta)
     reports: list[StepReport] = []
     while len(reports) < n_steps and not (reports and reports[-1].converged):
@@ -167,7 +167,7 @@ def test_no_step_ascends_on_the_way_to_a_minimum(options, l2, scale):
 class Damaged:
     """A loss with finite values, whose gradient is NaN far from zero."""
 
-    def __init__(self, loss: WorkingLoss, reach: float) -> None:
+    def __init__(self, loss: ChainWorkingLoss, reach: float) -> None:
         self.loss, self.reach = loss, reach
 
     def __getattr__(self, name: str):
@@ -180,7 +180,7 @@ class Damaged:
 
 def test_points_without_a_finite_gradient_are_not_visited():
     problem, _ = random_problem(90, 3, [4, 3, 5, 5])
-    loss, penalty = (working_loss(problem, stochastic=False), ElasticNet(0.0, 0.1))
+    loss, penalty = (working_loss(problem, by_example=False), ElasticNet(0.0, 0.1))
     assert not np.isfinite(evaluate(Damaged(loss, 0.0), penalty, problem.theta)[0])
     with pytest.raises(SparseCRFError, match="SC307"):
         NewtonCG().start(Damaged(loss, 0.0), penalty, problem.theta)

@@ -14,7 +14,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.factors import Factors
 from spacy_sparsecrf.kernels.indexing import transpose
 from spacy_sparsecrf.kernels.layout import Csr
-from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.working import ChainWorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.oeg import dual_problem
 from spacy_sparsecrf.solvers.oeg.dual import is_wide
@@ -50,7 +50,7 @@ class Reference:
     and of its gold path; agreeing: [paths] number of gold labels in each path.
     """
 
-    def __init__(self, problem: Problem, working: WorkingLoss, l2: float) -> None:
+    def __init__(self, problem: Problem, working: ChainWorkingLoss, l2: float) -> None:
         lattice, corpus, spans = working.space.lattice, problem.corpus, problem.sequences()
         tests = Csr(corpus.uni_indptr, corpus.uni_indices)
         known = [contents(corpus.labels, tests, span.start, span.stop) for span in spans]
@@ -89,14 +89,14 @@ class Reference:
         return [*alphas[:s], np.exp(logs - logsumexp(logs)), *alphas[s + 1 :]]
 
 
-def make(case: str, l2: float, seed: int = 301) -> tuple[Problem, WorkingLoss, ElasticNet]:
+def make(case: str, l2: float, seed: int = 301) -> tuple[Problem, ChainWorkingLoss, ElasticNet]:
     options = {"n_values": 3, **CASES[case]}
     constrained = options.pop("constrained", False)
     problem = partial_problem(
         seed, 3, LENGTHS, missing=0.0, ambiguous=0.0, constrained=constrained, **options
     )
     loss = loss_of(problem)
-    return problem, loss.restrict(loss.all_coordinates(), stochastic=True), ElasticNet(0.0, l2)
+    return problem, loss.by_example(loss.coordinates("all")), ElasticNet(0.0, l2)
 
 
 @pytest.mark.parametrize("l2", [0.3, 3.0])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.examples import ChainExamples, Sample
+from spacy_sparsecrf.loss.examples import ChainExampleLoss, Sample
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import EvaluatedPoint, evaluate, take
 from spacy_sparsecrf.solvers.hybrid import Hybrid
@@ -185,12 +185,12 @@ def test_sums_of_examples_equal_enumeration(options, limits):
     problem, _ = random_problem(101, 3, [5, 3, 4, 1], **options)
     problem.corpus.labels[[0, 5, 8, 12]] = 0
     working = working_loss(problem, limits=limits)
-    sums, numbers = ChainExamples(working), lattice_order(problem, working)
+    numbers = lattice_order(problem, working)
     # Cached potentials of other weights or examples must not be reused.
     for members, factor in (([0], 1.0), ([2, 0, 3], 0.5), ([1, 2], 0.5), ([], 1.0)):
         theta = factor * problem.theta
         gradient = np.ones_like(theta)
-        value = sums.add(np.array(members, dtype=np.int64), theta, gradient)
+        value = working.add(np.array(members, dtype=np.int64), theta, gradient)
         weights = problem.corpus.weights[numbers[members]]
         parts = [example_loss(problem, i, theta) for i in numbers[members]]
         expected = sum(w * v for w, (v, _) in zip(weights, parts, strict=True))
@@ -202,10 +202,9 @@ def test_sums_of_examples_equal_enumeration(options, limits):
 def test_subsets_are_scaled_up_to_the_whole():
     problem, _ = random_problem(102, 3, [5, 3, 4, 1])
     working = working_loss(problem)
-    sums = ChainExamples(working)
-    parts = sums.sequences[:2], sums.sequences[2:]
+    parts = working.sequences[:2], working.sequences[2:]
     values, gradients = zip(
-        *(Sample(sums, part).value_and_grad(problem.theta) for part in parts), strict=True
+        *(Sample(working, part).value_and_grad(problem.theta) for part in parts), strict=True
     )
     value, gradient = working.value_and_grad(problem.theta)
     assert 0.5 * sum(values) == pytest.approx(value, rel=1e-12)
@@ -216,21 +215,21 @@ def test_samples_grow_and_have_those_before(monkeypatch):
     problem, penalty = random_problem(103, 3, [2, 1] * 20)[0], ElasticNet(0.0, 1.0)
     working = working_loss(problem)
     visited: list[np.ndarray] = []
-    add = ChainExamples.add
+    add = ChainExampleLoss.add
 
     def spy(self, members, theta, gradient):
         visited.append(members)
         return add(self, members, theta, gradient)
 
-    monkeypatch.setattr(ChainExamples, "add", spy)
+    monkeypatch.setattr(ChainExampleLoss, "add", spy)
     solver = Hybrid(growth=1.5, first_share=0.05)
     state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
-    order = np.random.default_rng(0).permutation(ChainExamples(working).sequences)
+    order = np.random.default_rng(0).permutation(working.sequences)
     passes, n_steps = 0.0, 0
     while state.size < 40:
         passes, n_steps = passes + solver.step(working, penalty, state).passes, n_steps + 1
         gradient = np.zeros_like(state.theta)
-        value = add(ChainExamples(working), order[: state.known], state.theta, gradient)
+        value = add(working, order[: state.known], state.theta, gradient)
         assert state.partial_value == pytest.approx(value, rel=1e-10)
         np.testing.assert_allclose(state.partial, gradient, atol=1e-9)
     samples = [members for members in visited if members[0] == order[0]]

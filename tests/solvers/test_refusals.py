@@ -50,6 +50,17 @@ def test_problems_that_a_solver_does_not_minimise_are_refused(name, options, cod
         training_of(problem.corpus, list("abc"), solver, **options).step()
 
 
+def test_a_mask_without_a_path_of_some_length_is_refused_before_training():
+    problem, _ = random_problem(31, 2, [1, 2, 1])
+    problem.corpus.labels[:] = -1
+    problem.corpus.labels[0] = 0
+    # Either label may begin and end a sequence, and b may follow a, but nothing follows b.
+    valid = np.ones((3, 3), np.bool_)
+    valid[:2, :2] = [[False, True], [False, False]]
+    with pytest.raises(SparseCRFError, match="SC404.*no sequence of 3 tokens"):
+        training_of(problem.corpus, list("ab"), made("OWLQN"), l1=0.1, l2=0.1, valid=valid)
+
+
 NAN = float("nan")
 
 
@@ -92,7 +103,7 @@ def test_unknown_choices_are_refused_with_those_known(name, key, known):
 
 def test_a_start_whose_gradient_is_not_finite_and_a_corpus_without_sequences_are_refused():
     problem, _ = random_problem(93, 3, [6, 4, 7, 5, 8], n_bigram=3)
-    working, theta = working_loss(problem, stochastic=False), 150.0 * problem.theta
+    working, theta = working_loss(problem, by_example=False), 150.0 * problem.theta
     value, gradient = working.value_and_grad(theta)
     assert np.isfinite(value) and not np.isfinite(gradient).all()
     with pytest.raises(SparseCRFError, match="SC307"):

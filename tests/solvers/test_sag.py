@@ -25,18 +25,18 @@ from .test_sgd import example_loss
 def test_sums_of_stored_gradients_do_not_drift_and_follow_the_working_set():
     problem, _ = random_problem(80, 3, LENGTHS, n_bigram=3, weighted=True, missing=0.2)
     loss, penalty, solver = ChainLoss(problem.corpus, 3, Workers(1)), ElasticNet(0.1, 0.1), SAG()
-    working = loss.restrict(loss.all_coordinates(), stochastic=True)
+    working = loss.by_example(loss.coordinates("all"))
     state = solver.start(working, penalty, problem.theta)
     for _ in range(30):
         solver.step(working, penalty, state)
     again = working.derived(StoredGradients).gradient(working, state.nodes, state.pairs)
     np.testing.assert_allclose(state.total, again, atol=1e-11)
     source = np.flatnonzero(np.random.default_rng(1).random(loss.n_potential) < 0.4)
-    part = loss.restrict(source, stochastic=True)
+    part = loss.by_example(source)
     moved = solver.remap(part, penalty, state, source, state.gradient[source])
     np.testing.assert_allclose(moved.total, state.total[source], atol=1e-11)
     np.testing.assert_array_equal(moved.theta, state.theta[source])
-    empty = loss.restrict(source[:0], stochastic=True)
+    empty = loss.by_example(source[:0])
     nothing = solver.remap(empty, penalty, state, source[:0], state.gradient[:0])
     assert solver.step(empty, penalty, nothing).n_active == 0
 
@@ -44,7 +44,7 @@ def test_sums_of_stored_gradients_do_not_drift_and_follow_the_working_set():
 def test_stored_gradients_are_those_of_weights_up_to_any_place():
     problem, _ = random_problem(81, 3, [3, 1, 2], n_values=2)
     loss, penalty, solver = ChainLoss(problem.corpus, 3, Workers(1)), ElasticNet(0.0, 0.1), SAG()
-    working = loss.restrict(loss.all_coordinates(), stochastic=True)
+    working = loss.by_example(loss.coordinates("all"))
     state = solver.start(working, penalty, problem.theta)
     solver.step(working, penalty, state)
     assert np.count_nonzero(state.total) > 20
@@ -52,7 +52,7 @@ def test_stored_gradients_are_those_of_weights_up_to_any_place():
     # The last working set has four weights of each bigram feature.
     four = places[(places < loss.n_unigram) | ((places - loss.n_unigram) % 12 < 4)]
     for own in [*(places[:m] for m in range(1, len(places))), four]:
-        part = loss.restrict(own, stochastic=True)
+        part = loss.by_example(own)
         moved = solver.remap(part, penalty, state, own, state.gradient[own])
         np.testing.assert_allclose(moved.total, state.total[own], atol=1e-12)
 

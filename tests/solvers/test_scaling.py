@@ -90,7 +90,7 @@ def test_the_objective_never_rises(solver, l1, l2, options):
     _, loss = local_problem(**options)
     penalty = ElasticNet(l1, l2)
     solver = LOCAL_SOLVERS[solver]()
-    working = loss.restrict(loss.all_coordinates())
+    working = loss.restrict(loss.coordinates("all"))
     theta = 2.0 * np.random.default_rng(0).normal(size=loss.n_potential)
     state = solver.start(working, penalty, theta)
     first = last = state.value
@@ -109,7 +109,7 @@ def test_a_sweep_equals_one_that_keeps_nothing(by_feature, l1):
     problem, loss = local_problem(72)
     penalty, solver = ElasticNet(l1, 0.1), SCGIS(by_feature=by_feature)
     assert SCGIS().by_feature
-    working = loss.restrict(loss.all_coordinates())
+    working = loss.restrict(loss.coordinates("all"))
     state, theta = solver.start(working, penalty, problem.theta.copy()), problem.theta.copy()
     solver.step(working, penalty, state)
     for k, observed in enumerate(working.observed):
@@ -123,7 +123,7 @@ def test_a_sweep_equals_one_that_keeps_nothing(by_feature, l1):
 def test_masses_kept_over_a_sweep_equal_those_computed_anew(by_feature):
     problem, loss = local_problem(73)
     penalty = ElasticNet(0.0, 1e-4)
-    working = loss.restrict(loss.all_coordinates())
+    working = loss.restrict(loss.coordinates("all"))
     # Large weights, so that the sums vary by orders of magnitude.
     theta = 15.0 * problem.theta
     mass = probabilities(working, theta)
@@ -141,7 +141,7 @@ def test_tests_that_occur_twice_at_a_token_do_not_overshoot():
     problem.corpus.uni_indices.sort()
     loss = make_loss(problem, "memm")
     penalty = ElasticNet(0.0, 0.01)
-    working = loss.restrict(loss.all_coordinates())
+    working = loss.restrict(loss.coordinates("all"))
     for make in LOCAL_SOLVERS.values():
         solver = make()
         state = solver.start(working, penalty, np.zeros(loss.n_potential))
@@ -153,7 +153,7 @@ def test_tests_that_occur_twice_at_a_token_do_not_overshoot():
 
 def begin(loss: ChainLoss, solver, penalty: ElasticNet):
     """Return a function that runs a pass of a solver from zero weights; returns the objective."""
-    working = loss.restrict(loss.all_coordinates())
+    working = loss.restrict(loss.coordinates("all"))
     state = solver.start(working, penalty, np.zeros(loss.n_potential))
     return lambda: solver.step(working, penalty, state).objective
 
@@ -184,7 +184,7 @@ def test_scgis_is_ahead_of_gis_the_more_features_are_on():
 @pytest.mark.parametrize("make", [GIS, SCGIS])
 def test_scaling_refuses_chains(make):
     problem, _ = local_problem()
-    chain = working_loss(problem, stochastic=False)
+    chain = working_loss(problem, by_example=False)
     with pytest.raises(SparseCRFError, match=f"SC340.*{make.__name__}.*NewtonCG"):
         make().start(chain, ElasticNet(0.0, 1.0), np.zeros_like(problem.theta))
 

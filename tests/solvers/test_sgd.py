@@ -1,5 +1,6 @@
 """SGD-L1, SGD, AdaGrad and the averaged perceptron: updates, states, convergence."""
 
+from copy import copy
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -12,9 +13,9 @@ from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.minibatch import ADAGRAD, SGD_L1, Moving, StepRule, shrink_adagrad
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import ChainExamples, ExampleLoss, MinibatchDescent
+from spacy_sparsecrf.loss.examples import ChainExampleLoss, DenseSteps, MinibatchDescent
 from spacy_sparsecrf.loss.pairs import PairPotentials
-from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.working import ChainWorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
@@ -62,7 +63,7 @@ def test_one_step_is_the_gradient_of_one_example(options, limits):
     np.testing.assert_allclose(theta, problem.theta - 0.1 * gradient, atol=1e-12)
 
 
-def lattice_order(problem: Problem, working: WorkingLoss) -> np.ndarray:
+def lattice_order(problem: Problem, working: ChainWorkingLoss) -> np.ndarray:
     """Return corpus numbers of the lattice's sequences, whose lengths are all distinct."""
     lengths = np.diff(problem.corpus.offsets).tolist()
     found = [lengths.index(n) for n in np.diff(working.space.lattice.offsets)]
@@ -92,15 +93,10 @@ def test_passes_of_sgd_l1_equal_the_reference(l2, limits):
     assert 0 < np.count_nonzero(state.theta) < len(state.theta)
 
 
-class PlainExamples(ChainExamples):
+class PlainExamples(ChainExampleLoss):
     """The loss of chains without its kernels for passes."""
 
-    is_divided = False
-    descend_in_batches = ExampleLoss.descend_in_batches
-
-    def __init__(self, working):
-        super().__init__(working)
-        self.value_and_grad = working.value_and_grad
+    descend_in_batches = DenseSteps.descend_in_batches
 
 
 @pytest.mark.parametrize(
@@ -117,7 +113,9 @@ def test_losses_without_passes_of_their_own_are_descended_alike(solver, l1, l2):
     observations = Observations(hashes, np.arange(8), np.array([0, 1], np.int32), none)
     builder.add(observations, labels, np.linspace(0.5, 2.0, 7))
     working, penalty, states = everything(builder.build(), 3), ElasticNet(l1, l2), []
-    for loss in (working, PlainExamples(working)):
+    plain = copy(working)
+    plain.__class__ = PlainExamples
+    for loss in (working, plain):
         state = solver.start(working, penalty, np.linspace(-0.3, 0.3, 6))
         reports = [solver.step(loss, penalty, state) for _ in range(2)]
         states.append([state, reports[1].passes])
@@ -195,12 +193,12 @@ def test_a_weight_that_enters_late_owes_nothing():
     solver, penalty = SGDL1(eta0=0.1), ElasticNet(0.5, 0.0)
     loss = ChainLoss(problem.corpus, 3, Workers(1))
     half = np.arange(0, loss.n_potential, 2)
-    working = loss.restrict(half, stochastic=True)
+    working = loss.by_example(half)
     state = solver.start(working, penalty, np.zeros(len(half)))
     solver.step(working, penalty, state)
     gradient = np.linspace(-1.0, 1.0, loss.n_potential)
     source = np.where(np.arange(loss.n_potential) % 2 == 0, np.arange(loss.n_potential) // 2, -1)
-    everything = loss.restrict(loss.all_coordinates(), stochastic=True)
+    everything = loss.by_example(loss.coordinates("all"))
     new = solver.remap(everything, penalty, state, source, gradient)
     np.testing.assert_array_equal(new.received[::2], state.received)
     np.testing.assert_array_equal(new.received[1::2], state.due * np.sign(gradient[1::2]))
@@ -221,7 +219,7 @@ def test_steps_that_are_too_long_are_refused_and_products_at_extreme_weights_are
             training.step()
     problem, _ = random_problem(82, 3, [30], scale=60.0)
     v = np.random.default_rng(5).normal(size=len(problem.theta))
-    found, examples = np.zeros((2, len(v))), ChainExamples(working_loss(problem))
+    found, examples = np.zeros((2, len(v))), working_loss(problem)
     examples.add_product(np.array([0]), problem.theta, v, *found)
     assert np.isfinite(found).all()
 

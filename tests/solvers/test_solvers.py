@@ -112,7 +112,7 @@ def smooth_minimum(
         value, theta = _MINIMA[key]
         return value, theta.copy()
     loss = make_loss(problem, kind)
-    working = loss.restrict(loss.all_coordinates())
+    working = loss.restrict(loss.coordinates("all"))
 
     def objective(both):
         plus, minus = np.split(both, 2)
@@ -211,7 +211,7 @@ def test_single_precision_gets_near_the_minimum(solver):
 
 def test_no_weight_crosses_zero_in_a_step():
     problem, _ = random_problem(32, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
-    working, penalty = working_loss(problem, stochastic=False), ElasticNet(0.3, 0.01)
+    working, penalty = working_loss(problem, by_example=False), ElasticNet(0.3, 0.01)
     solver = OWLQN()
     state = solver.start(working, penalty, problem.theta)
     for _ in range(20):
@@ -229,7 +229,7 @@ def test_the_certificate_is_reached_where_rounding_hides_the_decrease(l1, l2):
         training = train(problem, l1, l2, OWLQN(tolerance=1e-8, window=0.0))
         loss = make_loss(problem)
         theta = dense_weights(training, loss.n_potential)
-        _, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(theta)
+        _, gradient = loss.restrict(loss.coordinates("all")).value_and_grad(theta)
         assert ElasticNet(l1, l2).distance(theta, gradient) <= 1.1e-8
 
 
@@ -312,7 +312,7 @@ def test_classic_directions_leave_weights_without_gradient():
 
 def test_rprop_survives_a_point_without_finite_objective(monkeypatch):
     problem, _ = random_problem(30, 3, [6, 5])
-    working, penalty = working_loss(problem, stochastic=False), ElasticNet(0.0, 0.1)
+    working, penalty = working_loss(problem, by_example=False), ElasticNet(0.0, 0.1)
     monkeypatch.setattr(rprop, "LARGEST", 1e9)
     solver = RPROP(first_width=1e7)
     state = solver.start(working, penalty, np.zeros_like(problem.theta))

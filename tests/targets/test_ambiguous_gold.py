@@ -38,7 +38,7 @@ def test_per_position_losses_equal_their_reference(pairs, options):
     corpus = local_corpus(problem.corpus, 3, pairs)
     loss = ChainLoss(corpus, 3, Workers(1))
     n = loss.n_potential
-    working = loss.restrict(loss.all_coordinates())
+    working = loss.restrict(loss.coordinates("all"))
     value, gradient = working.value_and_grad(problem.theta[:n])
     assert value == pytest.approx(reference_local_loss(problem, pairs), rel=1e-10)
     step = 1e-5 * np.random.default_rng(0).normal(size=n)

@@ -92,7 +92,7 @@ def test_parts_add_up_to_the_loss_of_the_whole(clusters, options):
     bounds = cluster_bounds(N_LABELS, clusters)
     total, gradient = 0.0, np.zeros_like(mu)
     for part, own in cluster_parts(local_corpus(problem.corpus, N_LABELS, pairs=False), bounds):
-        working = everything(own, part.n_labels, stochastic=False)
+        working = everything(own, part.n_labels, by_example=False)
         places = part.to_global(np.arange(len(working.coordinates)))
         value, found = working.value_and_grad(mu.reshape(-1)[places])
         total += value

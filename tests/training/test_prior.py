@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.corpus.coordinates import Weights
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.examples import ChainExamples
 from spacy_sparsecrf.loss.hessian import HessianProduct
+from spacy_sparsecrf.loss.wrappers import Shifted
 from spacy_sparsecrf.model.coordinates import coordinates_of, summed
 from spacy_sparsecrf.model.model import CRFModel, WeightNames
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -76,17 +77,18 @@ def test_minimiser_equals_scipy_on_the_shifted_problem(solver, l1, l2, options):
 
 
 @in_every_layout
-@pytest.mark.parametrize("stochastic", [False, True])
+@pytest.mark.parametrize("by_example", [False, True])
 @pytest.mark.parametrize("case", [{}, {"constrained": True, "n_bigram": 3, "start_label": False}])
-def test_a_loss_with_a_prior_is_that_of_the_sum(case, stochastic, limits):
+def test_a_loss_with_a_prior_is_that_of_the_sum(case, by_example, limits):
     problem = partial_problem(403, 3, [4, 0, 1, 5], **case)
     _, origin = prior_of(problem)
     support = np.flatnonzero(origin)
     plain = loss_of(problem, limits=limits)
-    plain_working = plain.restrict(plain.all_coordinates())
+    plain_working = plain.restrict(plain.coordinates("all"))
     expected = plain_working.value_and_grad(problem.theta + origin)
-    loss = loss_of(problem, limits=limits, prior=(support, origin[support]))
-    working = loss.restrict(loss.all_coordinates(), stochastic)
+    loss = Shifted(loss_of(problem, limits=limits), Weights(support, origin[support]))
+    lay_out = loss.by_example if by_example else loss.restrict
+    working = lay_out(loss.coordinates("all"))
     value, gradient = working.value_and_grad(problem.theta)
     assert value == pytest.approx(expected[0], rel=1e-12)
     np.testing.assert_allclose(gradient, expected[1], atol=1e-12)
@@ -98,15 +100,13 @@ def test_a_loss_with_a_prior_is_that_of_the_sum(case, stochastic, limits):
     product = HessianProduct(plain_working)
     product.prepare(problem.theta + origin)
     turned = product.product(direction)
-    if stochastic:
+    if by_example:
         sums, own = np.zeros_like(gradient), np.zeros_like(gradient)
-        everything = ChainExamples(working).sequences
-        examples = ChainExamples(working)
-        total = examples.add_product(everything, problem.theta, direction, sums, own)
+        total = working.add_product(working.sequences, problem.theta, direction, sums, own)
         assert total == pytest.approx(value, rel=1e-12)
         np.testing.assert_allclose(sums, gradient, atol=1e-12)
     else:
-        product = HessianProduct(working)
+        product = working.products()
         product.prepare(problem.theta)
         own = product.product(direction)
     np.testing.assert_allclose(own, turned, atol=1e-11)

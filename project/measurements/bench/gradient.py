@@ -33,7 +33,7 @@ def ours(problem: Problem, kind: str, precision: str = "float64") -> Side:
         working, theta = trained(problem)
     else:
         loss = chain_loss(problem, precision)
-        every = loss.all_coordinates() if kind == DENSE else loss.observed_coordinates()
+        every = loss.coordinates("all") if kind == DENSE else loss.coordinates("observed")
         working, theta = loss.restrict(every), random_weights(len(every))
     # The first evaluation compiles, and allocates memory.
     gradient(working, theta)

@@ -9,7 +9,7 @@ from measure.race import Watched
 from numpy.typing import NDArray
 
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.working import ChainWorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
@@ -28,7 +28,7 @@ def encoded(name: str, data: str, quick: bool) -> Problem:
 
 def chain_loss(problem: Problem, precision: str = "float64") -> ChainLoss:
     """Return the loss with all potential weights, on one thread; precision: see `ChainLoss`."""
-    return ChainLoss(problem.corpus, problem.n_labels, Workers(1), precision)
+    return ChainLoss(problem.corpus, problem.n_labels, Workers(1), precision=precision)
 
 
 def random_weights(n: int, seed: int = 0, scale: float = 1e-2) -> NDArray[np.float64]:
@@ -36,7 +36,7 @@ def random_weights(n: int, seed: int = 0, scale: float = 1e-2) -> NDArray[np.flo
     return np.random.default_rng(seed).normal(scale=scale, size=n)
 
 
-def trained(problem: Problem) -> tuple[WorkingLoss, NDArray[np.float64]]:
+def trained(problem: Problem) -> tuple[ChainWorkingLoss, NDArray[np.float64]]:
     """Return the working loss after a few outer iterations, and its weights."""
     watched: Any = Watched(OWLQN())
     training = Training(problem.corpus, problem.labels, watched, l1=L1, l2=L2, n_threads=1)
@@ -46,6 +46,6 @@ def trained(problem: Problem) -> tuple[WorkingLoss, NDArray[np.float64]]:
     return watched.loss, watched.theta
 
 
-def gradient(loss: WorkingLoss, theta: NDArray[np.float64]) -> Cost:
+def gradient(loss: ChainWorkingLoss, theta: NDArray[np.float64]) -> Cost:
     """Return the cost of one value and gradient."""
     return timed(lambda: loss.value_and_grad(theta))

@@ -61,7 +61,7 @@ def cells(courses: list[Course], lowest: float, good: float) -> Iterator[str]:
 def products(race: Race, problem: Problem, repeats: int) -> None:
     """Print the cost of a product with the Hessian, in evaluations of loss and gradient."""
     loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1))
-    found = loss.descent_coordinates() if race.observed_only else loss.all_coordinates()
+    found = loss.coordinates("descent") if race.observed_only else loss.coordinates("all")
     working, rng = loss.restrict(found), np.random.default_rng(0)
     theta, direction = 0.1 * rng.normal(size=(2, len(found)))
     hessians = HessianProduct(working), HessianProduct(working, 0)

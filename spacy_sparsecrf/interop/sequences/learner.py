@@ -81,7 +81,7 @@ class Learner:
     keep_tempfiles: bool = False
     trainer_cls: Any = None
     _: KW_ONLY
-    solver: "str | BatchSolver | None" = None
+    solver: "str | BatchSolver[Any] | None" = None
     bigrams: Sequence[str] | bool = ()
     start_label: bool = False
     n_threads: int = 0
@@ -144,7 +144,7 @@ class Learner:
         values = {"name": name, "value": getattr(self, name), "reason": reason}
         raise SparseCRFError(Errors.SC809.format(**values))
 
-    def _make_solver(self) -> tuple["BatchSolver", int | None]:
+    def _make_solver(self) -> tuple["BatchSolver[Any]", int | None]:
         """Create the solver with the parameters that are its settings; warn of idle parameters.
 
         RETURNS: the solver; the maximum number of iterations, None for no maximum.
@@ -175,7 +175,7 @@ class Learner:
         return self.c1 or 0.0, 2.0 * (1.0 if self.c2 is None else self.c2)
 
     def _make_training(
-        self, encoded: Encoded, solver: "BatchSolver", start: "WarmStart"
+        self, encoded: Encoded, solver: "BatchSolver[Any]", start: "WarmStart"
     ) -> "Training":
         from ...training.training import Problem, Training
 
@@ -201,7 +201,7 @@ def _weights(training: "Training", encoded: Encoded) -> TrainedWeights:
 
 
 def _iterate(
-    training: "Training", solver: "BatchSolver", limit: int | None, warm: int
+    training: "Training", solver: "BatchSolver[Any]", limit: int | None, warm: int
 ) -> Iterator[int]:
     """Train to the end or the limit; yield the number of iterations after each step.
 
@@ -217,13 +217,13 @@ def _iterate(
             break
 
 
-def find_solver(solver: "str | BatchSolver") -> "BatchSolver":
+def find_solver(solver: "str | BatchSolver[Any]") -> "BatchSolver[Any]":
     """Return a solver, or create one by its name. RAISES: SparseCRFError for an unknown name."""
     if not isinstance(solver, str):
         return solver
     for name in (solver, f"spacy_sparsecrf.{solver}.v1"):
         if name in crf_solvers:
-            made: BatchSolver = crf_solvers.get(name)()
+            made: BatchSolver[Any] = crf_solvers.get(name)()
             return made
     known = ", ".join(sorted(name.split(".")[1] for name in crf_solvers.get_all()))
     reason = f"give a solver, or a name such as {known}"

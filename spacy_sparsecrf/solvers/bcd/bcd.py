@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...corpus.numbering import Floats
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
-from ..base import BatchSolver, Floats, SolverState, StepReport, evaluate, requirements
+from ..base import BatchSolver, SolverState, StepReport, evaluate, requirements
 from ..warm_start import WarmStart
 
 if TYPE_CHECKING:
-    from ...loss.working import WorkingLoss
+    from ...loss.examples import ChainExampleLoss
 
 
 @dataclass
@@ -38,7 +39,7 @@ class BcdState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.BCD.v1")
 @dataclass(kw_only=True, eq=False)
-class BCD(BatchSolver):
+class BCD(BatchSolver["ChainExampleLoss"]):
     """Block coordinate descent (Lavergne 2010, section 3.4); a step is a sweep over all features.
 
     A sweep runs in one thread: few blocks have no sequence in common.
@@ -65,7 +66,7 @@ class BCD(BatchSolver):
         """Weights and kappa; new weights have the minimum kappa."""
         return {"theta": 0.0, "kappa": self.kappa}
 
-    def step(self, loss: "WorkingLoss", penalty: ElasticNet, state: BcdState) -> StepReport:
+    def step(self, loss: "ChainExampleLoss", penalty: ElasticNet, state: BcdState) -> StepReport:
         """Do one sweep."""
         # Imported here, so that settings are read without numba.
         from .block_loss import BlockDescent

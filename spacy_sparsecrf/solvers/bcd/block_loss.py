@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from ...corpus.numbering import Floats, Ints, Longs
 from ...kernels.indexing import select, take, transpose
 from ...kernels.layout import Csr, Vectors
-from ...loss.lattice import Floats, Ints, Lattice, Longs
+from ...loss.examples import ChainExampleLoss
+from ...loss.lattice import Lattice
 from ...loss.pairs import row_sums
 from ...loss.weights import FeatureBlocks
-from ...loss.working import WorkingLoss
 from ...parallel import cut
 from ...penalty import ElasticNet
 from .blocks import Blocks, BlockSpace, StoredVectors, Sweep, weigh_tokens
@@ -28,7 +29,7 @@ class BlockLayout:
     sequence_of: [N] int32; blocks: all of these, as arguments of kernels.
     """
 
-    def __init__(self, working: WorkingLoss) -> None:
+    def __init__(self, working: ChainExampleLoss) -> None:
         lattice = working.space.lattice
         lengths = np.diff(lattice.offsets)
         self.sequence_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
@@ -64,7 +65,7 @@ class BlockLayout:
     def __len__(self) -> int:
         return len(self.unigram)
 
-    def _dependent_potentials(self, working: WorkingLoss) -> tuple[Csr, Csr]:
+    def _dependent_potentials(self, working: ChainExampleLoss) -> tuple[Csr, Csr]:
         """Return the matrices and the contexts with sparse corrections of each bigram block."""
         contexts, rows = working.pairs.contexts, working.bigram
         columns = take(working.space.lattice.feature_contexts, rows.features.astype(np.int64))
@@ -89,7 +90,7 @@ class BlockDescent:
 
     def __init__(
         self,
-        working: WorkingLoss,
+        working: ChainExampleLoss,
         penalty: ElasticNet,
         least_kappa: float,
         common: bool,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...loss.weights import by_site
-from ...loss.working import WorkingLoss
+from ...loss.working import ChainWorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
 from ..base import SolverState, StepReport, evaluate
@@ -31,7 +31,7 @@ class GIS(IterativeScaling):
     Settings: see `BatchSolver`.
     """
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SolverState) -> StepReport:
+    def step(self, loss: ChainWorkingLoss, penalty: ElasticNet, state: SolverState) -> StepReport:
         """Do one iteration."""
         observed = loss.observed
         expected = state.gradient - penalty.l2 * state.theta + observed
@@ -50,7 +50,7 @@ class GIS(IterativeScaling):
         return self.report(penalty, state)
 
 
-def _slowing(loss: WorkingLoss) -> float:
+def _slowing(loss: ChainWorkingLoss) -> float:
     """Return f# of the working weights, 1 if there are none."""
     space, rows = loss.space, loss.unigram
     tokens = space.lattice.by_token(by_site(space, rows.features))

@@ -15,23 +15,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...corpus.numbering import Floats
 from ...errors import Errors, SparseCRFError
-from ...loss.working import WorkingLoss
+from ...loss.working import ChainWorkingLoss
 from ...parallel import cut
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
-from ..base import BatchSolver, Floats, SolverState, StepReport, evaluate, requirements
+from ..base import BatchSolver, SolverState, StepReport, evaluate, requirements
 from ..warm_start import WarmStart
 from .kernels import SweepTables, repetitions, scale_in_turn, token_masses
 
 
-class IterativeScaling(BatchSolver):
+class IterativeScaling(BatchSolver[ChainWorkingLoss]):
     """Base class of iterative scaling (Goodman 2002): its requirements and checks."""
 
     requires = requirements("single tokens", "indicators", "complete labels", "no prior")
     warm_start = WarmStart(epochs=6, averaged=False)
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SolverState:
+    def start(self, loss: ChainWorkingLoss, penalty: ElasticNet, theta: Floats) -> SolverState:
         """Check the objective, and evaluate the first point; see `BatchSolver.start`.
 
         RAISES: SparseCRFError also if labels of a sequence depend on each other.
@@ -57,7 +58,7 @@ class SCGIS(IterativeScaling):
 
     by_feature: bool = True
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SolverState) -> StepReport:
+    def step(self, loss: ChainWorkingLoss, penalty: ElasticNet, state: SolverState) -> StepReport:
         """Do one sweep."""
         mass = probabilities(loss, state.theta)
         state.theta = state.theta.copy()
@@ -66,7 +67,12 @@ class SCGIS(IterativeScaling):
         return self.report(penalty, state)
 
     def sweep(
-        self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats, mass: Floats, total: Floats
+        self,
+        loss: ChainWorkingLoss,
+        penalty: ElasticNet,
+        theta: Floats,
+        mass: Floats,
+        total: Floats,
     ) -> None:
         """Move each weight once.
 
@@ -97,7 +103,7 @@ class SCGIS(IterativeScaling):
         )
 
 
-def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
+def probabilities(loss: ChainWorkingLoss, theta: Floats) -> Floats:
     """Return p(y | x) of each token of a per-position model, [N, Yp] float64, padding 0.
 
     theta: [K]. The workspace may have float32, so probabilities are computed from the weights.

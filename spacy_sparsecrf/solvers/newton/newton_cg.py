@@ -21,13 +21,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...loss.hessian import HessianProduct
-from ...loss.working import WorkingLoss
+from ...corpus.numbering import Floats
+from ...loss.base import CurvedLoss, HessianProducts
 from ...parallel import dot
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
 from .. import base
-from ..base import BatchSolver, Floats, SolverState, StepReport
+from ..base import BatchSolver, SolverState, StepReport
 
 # A step is accepted above the first ratio of actual to predicted reduction (Lin, Weng & Keerthi
 # 2008, section 4); the others, and the factors of the radius, belong to their equation 9.
@@ -53,7 +53,7 @@ class NewtonCGState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.NewtonCG.v1")
 @dataclass(kw_only=True, eq=False)
-class NewtonCG(BatchSolver):
+class NewtonCG(BatchSolver[CurvedLoss]):
     """Truncated Newton; see the module for its step. A Hessian-vector product counts as one pass.
 
     stored: number of sequences whose marginals are stored for the products of a step; -1 for all
@@ -75,16 +75,16 @@ class NewtonCG(BatchSolver):
         self.require(-1, "stored")
         self.require(0.0, "xi")
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: NewtonCGState) -> StepReport:
+    def step(self, loss: CurvedLoss, penalty: ElasticNet, state: NewtonCGState) -> StepReport:
         """Do one Newton step: shrink the trust region until the objective falls enough."""
         passes = 0.0
         if not state.stalled and dot(state.gradient, state.gradient) > 0.0:
             passes = self._move(loss, penalty, state)
         return self.report(penalty, state, passes, state.stalled)
 
-    def _move(self, loss: WorkingLoss, penalty: ElasticNet, state: NewtonCGState) -> float:
+    def _move(self, loss: CurvedLoss, penalty: ElasticNet, state: NewtonCGState) -> float:
         """Move to a better point unless rounding hides the decrease; return the passes taken."""
-        hessian = HessianProduct(loss, self.stored)
+        hessian = loss.products(self.stored)
         # A step ends at the point that was evaluated last.
         hessian.prepare(state.theta, evaluated=True)
         if state.radius == 0.0:
@@ -97,7 +97,7 @@ class NewtonCG(BatchSolver):
         return n_evaluations + hessian.passes
 
     def _try(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: NewtonCGState, hessian: HessianProduct
+        self, loss: CurvedLoss, penalty: ElasticNet, state: NewtonCGState, hessian: HessianProducts
     ) -> bool:
         """Try a step in the trust region, and adapt the region; return whether it was taken."""
 

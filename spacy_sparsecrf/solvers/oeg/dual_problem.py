@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...corpus.numbering import Floats, Longs
 from ...kernels.layout import Contexts, Factors, Pairs, Potentials
-from ...loss.examples import new_workspace
+from ...loss.examples import ChainExampleLoss, new_workspace
 from ...loss.gradient_memory import FactorStorage, Numbers
-from ...loss.working import WorkingLoss
-from ..base import Floats, Longs
 from .dual import ChainSpace, Moves
 from .kernels import DualArrays, ascend, begin_chains
 
@@ -82,7 +81,7 @@ class DualProblem(FactorStorage):
     marginals are stored in 2 b Yp (N + G Y) bytes (twice `FactorStorage`).
     """
 
-    def __init__(self, working: WorkingLoss) -> None:
+    def __init__(self, working: ChainExampleLoss) -> None:
         super().__init__(working)
         space, most = working.space, self._most_groups
         work, valid = new_workspace(working), space.lattice.valid
@@ -101,7 +100,9 @@ class DualProblem(FactorStorage):
         self._moves = Moves(np.zeros(len(working.coordinates)), factors(), factors(), factors())
         self._chain = ChainSpace(mask, np.zeros(longest, np.int32), work)
 
-    def start(self, working: WorkingLoss, theta: Floats, gold: float) -> tuple[DualPoint, float]:
+    def start(
+        self, working: ChainExampleLoss, theta: Floats, gold: float
+    ) -> tuple[DualPoint, float]:
         """Return the distributions at weights theta [K], and the sum of their entropies.
 
         gold: added to the log-potential of each gold label.
@@ -123,7 +124,7 @@ class DualProblem(FactorStorage):
         )
         return point, float(entropy)
 
-    def weights(self, working: WorkingLoss, l2: float, point: DualPoint) -> Floats:
+    def weights(self, working: ChainExampleLoss, l2: float, point: DualPoint) -> Floats:
         """Return the weights of a point, (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]), [K]."""
         return self.gradient(working, point.nodes, point.pairs) / -l2
 

@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...loss.working import WorkingLoss
+from ...corpus.numbering import Floats
+from ...loss.examples import ChainExampleLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
 from .. import base
-from ..base import BatchSolver, Floats, SolverState, StepReport
+from ..base import BatchSolver, SolverState, StepReport
 from .dual_problem import DualPoint, DualProblem
 
 
@@ -41,7 +42,7 @@ class OegState(DualPoint, SolverState):
 
 @crf_solvers("spacy_sparsecrf.OEG.v1")
 @dataclass(kw_only=True, eq=False)
-class OEG(BatchSolver):
+class OEG(BatchSolver[ChainExampleLoss]):
     """Online exponentiated gradient (Collins et al. 2008); see the module for the update.
 
     The reported objective is that of w, which may rise at first. A pass is over all sequences, in
@@ -66,7 +67,7 @@ class OEG(BatchSolver):
         super().__post_init__()
         self.require(0.0, "gold")
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> OegState:
+    def start(self, loss: ChainExampleLoss, penalty: ElasticNet, theta: Floats) -> OegState:
         """Find the dual point of the initial weights, theta [K].
 
         RAISES: SparseCRFError if the objective is not finite there.
@@ -77,7 +78,7 @@ class OEG(BatchSolver):
         bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
         return OegState(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: OegState) -> StepReport:
+    def step(self, loss: ChainExampleLoss, penalty: ElasticNet, state: OegState) -> StepReport:
         """Pass over all sequences, then evaluate."""
         dual = loss.derived(DualProblem)
         order = self.shuffled(np.arange(dual.n_sequences), state.n_passes)

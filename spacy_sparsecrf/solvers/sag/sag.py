@@ -20,14 +20,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ...corpus.numbering import Floats, Longs
 from ...kernels.layout import Factors
-from ...loss.examples import new_workspace
+from ...loss.examples import ChainExampleLoss, new_workspace
 from ...loss.gradient_memory import FactorStorage
-from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
 from .. import base
-from ..base import BatchSolver, Floats, Longs, SolverState, StepReport
+from ..base import BatchSolver, SolverState, StepReport
 from .kernels import Average, GradientExchange, Progress, sag_pass
 from .sag_updates import BALANCED, GROWING, PAIRED, UNIFORM, Rules, Steps, set_leaves
 
@@ -51,7 +51,7 @@ class StoredGradients(FactorStorage):
     Its workspaces, three numbers for each weight, are not saved (see `GradientExchange`).
     """
 
-    def __init__(self, working: WorkingLoss) -> None:
+    def __init__(self, working: ChainExampleLoss) -> None:
         super().__init__(working)
         space, n = working.space, len(working.coordinates)
         pairs = np.zeros((self._most_groups, space.n_labels, space.padded))
@@ -120,7 +120,7 @@ class SagState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.SAG.v1")
 @dataclass(kw_only=True, eq=False)
-class SAG(BatchSolver):
+class SAG(BatchSolver[ChainExampleLoss]):
     """Stochastic average gradient (Schmidt et al. 2015), or SAGA; see the module for the update.
 
     A pass is as many draws as there are sequences. Then the full gradient is evaluated, which shows
@@ -161,7 +161,7 @@ class SAG(BatchSolver):
             unused["sampling"] = "method = 'saga2' does not use it"
         return unused
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SagState:
+    def start(self, loss: ChainExampleLoss, penalty: ElasticNet, theta: Floats) -> SagState:
         """Evaluate the first point; nothing is stored yet. See `BatchSolver.start`."""
         value, gradient = base.evaluate_start(loss, penalty, theta)
         memory = loss.derived(StoredGradients)
@@ -178,7 +178,12 @@ class SAG(BatchSolver):
         )
 
     def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
+        self,
+        loss: ChainExampleLoss,
+        penalty: ElasticNet,
+        state: Any,
+        source: Longs,
+        gradient: Floats,
     ) -> SagState:
         """Move weights and memory, and sum d again; see `BatchSolver.remap`.
 
@@ -188,7 +193,7 @@ class SAG(BatchSolver):
         carried = super().remap(loss, penalty, state, source=source, gradient=gradient)
         return replace(cast("SagState", carried), total=total)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> StepReport:
+    def step(self, loss: ChainExampleLoss, penalty: ElasticNet, state: SagState) -> StepReport:
         """Do as many draws as there are sequences, then evaluate.
 
         Step sizes are halved after a pass that raised the objective. If the objective is not
@@ -214,7 +219,7 @@ class SAG(BatchSolver):
         is_near = penalty.distance(state.theta, state.total) <= self.tolerance_at(penalty)
         return replace(report, converged=bool(state.curvatures.min() > 0.0 and is_near))
 
-    def _pass(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> int:
+    def _pass(self, loss: ChainExampleLoss, penalty: ElasticNet, state: SagState) -> int:
         """Do as many steps as there are sequences; return the number of other evaluations."""
         memory = loss.derived(StoredGradients)
         n = memory.n_sequences

@@ -14,13 +14,14 @@ from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.corpus.numbering import Floats
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.base import Function, WorkingLoss
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import corpus_of_kind
-from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import BatchSolver, Function, evaluate
+from spacy_sparsecrf.solvers.base import BatchSolver, evaluate
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.run import laid_out
 from spacy_sparsecrf.training.training import Problem, Training
 
 from .facts import is_refused, require, require_same
@@ -95,7 +96,7 @@ def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 
     require_same(loss, "it is another at the same weights", [*again], [value, kept])
 
 
-def check_solver(solver: BatchSolver) -> None:
+def check_solver(solver: BatchSolver[Any]) -> None:
     """Check a solver on several problems, skipping unsupported ones.
 
     It must refuse settings out of range and non-finite start weights. A saved run must resume
@@ -131,7 +132,7 @@ def check_solver(solver: BatchSolver) -> None:
         require_same(solver, "of one label it learns something", alone.model().n_active, 0)
 
 
-def _run(solver: BatchSolver, options: dict[str, Any], n_labels: int = _N_LABELS) -> Training:
+def _run(solver: BatchSolver[Any], options: dict[str, Any], n_labels: int = _N_LABELS) -> Training:
     corpus, names = _problem(n_labels)[0], [f"L{y}" for y in range(n_labels)]
     settings = {"n_threads": 1, "dtype": "float64", **options}
     problem = Problem(kind=settings.pop("kind"))
@@ -143,10 +144,10 @@ def _full_loss(kind: str) -> ChainLoss:
     return ChainLoss(corpus, _N_LABELS, Workers(1))
 
 
-def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
+def _check_start(solver: BatchSolver[Any], penalty: ElasticNet, kind: str) -> bool:
     """Check `start`. RETURNS: whether the solver supports the penalty."""
     full = _full_loss(kind)
-    working = full.restrict(full.all_coordinates(), stochastic="examples" in solver.requires)
+    working = laid_out(full, full.coordinates("all"), solver)
     theta = np.zeros(len(working.coordinates))
     try:
         facts = compatible.facts_of_run(kind=kind, l1=penalty.l1, l2=penalty.l2, solver=solver)
@@ -165,7 +166,7 @@ def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
 
 
 def _check_remap(
-    solver: BatchSolver, full: ChainLoss, working: WorkingLoss, penalty: ElasticNet, state: Any
+    solver: BatchSolver[Any], full: ChainLoss, working: WorkingLoss, penalty: ElasticNet, state: Any
 ) -> None:
     """Check that a change of the working set keeps the weights, and that steps continue from it.
 
@@ -174,7 +175,7 @@ def _check_remap(
     solver.step(working, penalty, state)
     theta = state.theta
     kept = np.flatnonzero((theta != 0.0) | (np.arange(len(theta)) % 2 == 0))
-    smaller = full.restrict(kept, stochastic="examples" in solver.requires)
+    smaller = laid_out(full, kept, solver)
     _, gradient = evaluate(smaller, penalty, theta[kept])
     moved = solver.remap(smaller, penalty, state, kept, gradient)
     require_same(solver, "another working set changes its weights", moved.theta, theta[kept])
@@ -182,7 +183,7 @@ def _check_remap(
     require(solver, "its objective is not finite", np.isfinite(reached.objective))
 
 
-def _check_going_on(solver: BatchSolver, options: dict[str, Any]) -> None:
+def _check_going_on(solver: BatchSolver[Any], options: dict[str, Any]) -> None:
     """Check that a run, a resumed run, and runs on more threads are bit-identical."""
     whole, others = _run(solver, options), [_run(solver, options | {"n_threads": 7})]
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
@@ -202,7 +203,7 @@ def _check_going_on(solver: BatchSolver, options: dict[str, Any]) -> None:
     require_same(solver, "a saved run, or one on more threads, differs", weights, expected)
 
 
-def _converged(solver: BatchSolver, tolerance: float, options: dict[str, Any]) -> Training:
+def _converged(solver: BatchSolver[Any], tolerance: float, options: dict[str, Any]) -> Training:
     run = _run(replace(solver, tolerance=tolerance, window=0.0), options)
     for _ in range(_MOST):
         if run.step().converged:
@@ -216,20 +217,20 @@ def _least(**options: Any) -> float:
     return _converged(OWLQN(), _PRECISE, options).objective
 
 
-def _check_objective(solver: BatchSolver, run: Training, options: dict[str, Any]) -> float:
+def _check_objective(solver: BatchSolver[Any], run: Training, options: dict[str, Any]) -> float:
     """Check the reported objective. RETURNS: the weights' distance from the subdifferential."""
     full, penalty = _full_loss(options["kind"]), ElasticNet(options["l1"], options["l2"])
     coordinates, values = run.weights
     theta = np.zeros(full.n_potential)
     theta[coordinates] = values
-    value, gradient = full.restrict(full.all_coordinates()).value_and_grad(theta)
+    value, gradient = full.restrict(full.coordinates("all")).value_and_grad(theta)
     expected = value + penalty.value(theta)
     fact = f"it reports an objective of {run.objective!r}, which is {expected!r}"
     require(solver, fact, abs(run.objective - expected) <= 1e-8 * value)
     return penalty.distance(theta, gradient)
 
 
-def _check_minimum(solver: BatchSolver, options: dict[str, Any]) -> None:
+def _check_minimum(solver: BatchSolver[Any], options: dict[str, Any]) -> None:
     run, least = _converged(solver, _TOLERANCE, options), _least(**options)
     fact = f"its minimum is {run.objective!r}, that of OWL-QN {least!r}"
     require(solver, fact, run.objective <= least * (1.0 + 1e-6))
@@ -243,7 +244,7 @@ def _check_minimum(solver: BatchSolver, options: dict[str, Any]) -> None:
         _check_objective(solver, empty, options)
 
 
-def _check_learning(solver: BatchSolver, options: dict[str, Any]) -> None:
+def _check_learning(solver: BatchSolver[Any], options: dict[str, Any]) -> None:
     """Check that after ten steps at most 40 % of labels are wrong; by chance it would be 75 %."""
     run, (corpus, observations) = _run(solver, options), _problem(_N_LABELS)
     for _ in range(10):
