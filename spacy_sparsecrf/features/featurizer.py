@@ -18,14 +18,15 @@ from ..corpus.readings import Readings, kept_of
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.names import ALWAYS
 from ..registry import crf_features
-from . import document, tokens
-from .attributes import CLUSTER, OF_WORDS, PHRASE, VECTOR, WORD, WORD_LABELS, seen
+from . import tokens
+from .attributes import document
+from .attributes.phrases import PhraseList, marks_of, restored, saved
+from .attributes.words import CLUSTER, OF_WORDS, PHRASE, VECTOR, WORD, WORD_LABELS, seen
 from .class_sources import check_sources, read_classes
 from .classes import ClassReader, WordClasses
+from .cursor import Read
 from .defaults import DEFAULT_TEMPLATES
-from .parsing import Read
 from .phrase_sources import Tokenize, check_phrases, read_phrases, undoubled
-from .phrases import PhraseList, marks_of, restored, saved
 from .plan import TemplatePlan, make_plan
 from .templates import Conjunction, Template, parse_templates, without_sets
 from .tokens import Alone, TokenReader

@@ -15,9 +15,9 @@ from spacy.strings import StringStore, get_string_id
 from ..corpus.numbering import grown
 from ..corpus.words import MOST_BREAKS, count_lines
 from ..kernels.hashing import build_table, insert, lookup
-from .attributes import AFFIX, EXPRESSION, NGRAMS, WORD, Ngrams, Value
-from .expressions import Expression
-from .parsing import Read
+from .attributes.expressions import Expression
+from .attributes.words import AFFIX, EXPRESSION, NGRAMS, WORD, Ngrams, Value
+from .cursor import Read
 
 Reader: TypeAlias = Callable[[str], Value] | Ngrams
 Ids: TypeAlias = NDArray[np.uint64]

@@ -21,12 +21,12 @@ from ..corpus.readings import Readings, hash_values
 from ..kernels.layout import Tokens
 from ..model.names import ALWAYS, Outside, read_feature, write_name, write_value
 from ..model.names import Value as NamedValue
-from . import attributes
-from .attributes import WORD_LABELS, Ngrams, Value
+from .attributes import words as attributes
+from .attributes.document import STEPS, TEXTS
+from .attributes.words import WORD_LABELS, Ngrams, Value
 from .classes import ClassReader
-from .document import STEPS, TEXTS
+from .cursor import Read
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
-from .parsing import Read
 from .plan import seed_of, width_of
 from .tokens import Alone, number_of, texts_of, value_of
 from .word_labels import WordLabelTable, WordTokens

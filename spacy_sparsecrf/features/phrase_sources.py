@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import Errors, SparseCRFError
-from .phrases import ATTRS, PhraseList
+from .attributes.phrases import ATTRS, PhraseList
 
 Tokenize: TypeAlias = Callable[[str], Iterable[str]]
 Entries: TypeAlias = Iterator[tuple[str, str]]  # phrases and their types

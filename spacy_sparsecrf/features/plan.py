@@ -16,8 +16,8 @@ from ..corpus.numbering import Hashes, Ints, Longs
 from ..corpus.readings import Conjunctions, Templates
 from ..errors import Errors, SparseCRFError
 from ..model.names import write_name
-from . import attributes
-from .parsing import Read
+from .attributes import words as attributes
+from .cursor import Read
 from .templates import PlacedAttribute, Template
 
 # Origins of offsets, see `HashPlan`.

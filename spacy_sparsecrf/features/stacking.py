@@ -14,7 +14,7 @@ from spacy.attrs import LOWER  # type: ignore[import-not-found]
 from ..corpus.numbering import Hashes as Values
 from ..corpus.numbering import Ints, Longs
 from ..corpus.readings import Readings
-from .attributes import DOC_ENTITY, DOC_MAJORITY, FIRST
+from .attributes.words import DOC_ENTITY, DOC_MAJORITY, FIRST
 from .plan import TemplatePlan
 
 

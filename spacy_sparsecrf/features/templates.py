@@ -29,8 +29,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..errors import Errors, SparseCRFError
+from .cursor import LIMIT, Cursor, Read, parse_read
 from .defaults import is_set, templates_of_set
-from .parsing import LIMIT, Cursor, Read, parse_read
 
 WITH = {"u": "the label", "b": "the label pair"}
 FAMILY = "ngrm"

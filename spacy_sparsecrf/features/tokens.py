@@ -23,9 +23,9 @@ from ..corpus.numbering import Array, Ints, Longs, Singles
 from ..corpus.readings import Division
 from ..corpus.words import extension_values
 from ..errors import Errors, SparseCRFError
-from .attributes import DOCUMENT, EXTENSION, PHRASE, SPAN, STACKED, VECTOR, Value
-from .parsing import Read
-from .phrases import PhraseList, Phrases
+from .attributes.phrases import PhraseList, Phrases
+from .attributes.words import DOCUMENT, EXTENSION, PHRASE, SPAN, STACKED, VECTOR, Value
+from .cursor import Read
 from .plan import FROM_END, FROM_FIRST, places_of
 from .templates import PlacedAttribute
 

@@ -14,7 +14,7 @@ import numpy as np
 from spacy.strings import StringStore
 
 from ..corpus.numbering import Hashes, Ints, Longs
-from .attributes import seen
+from .attributes.words import seen
 from .classes import ClassReader, WordClasses
 
 FOLDS = 5

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from ..errors import Errors, SparseCRFError
-from ..features.attributes import STACKED, WORD, WORD_LABELS
+from ..features.attributes.words import STACKED, WORD, WORD_LABELS
 from ..features.templates import Template, parse_template
 from ..model.model import CRFModel
 from ..model.names import ALWAYS, read_name, write_name

@@ -12,8 +12,8 @@ from spacy_sparsecrf.analysis.commands.tune import _BUDGET
 from spacy_sparsecrf.analysis.edit_weights import _WEIGHT
 from spacy_sparsecrf.cli.files import read_lines
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.features.attributes.expressions import find_fault
 from spacy_sparsecrf.features.classes import unpack
-from spacy_sparsecrf.features.expressions import find_fault
 from spacy_sparsecrf.interop.patterns.macros import _MACRO
 from spacy_sparsecrf.model.names import Names
 from spacy_sparsecrf.schema import MAX_STRUCTURE, SchemaField, check, parse

@@ -7,7 +7,7 @@ from pathlib import Path
 import spacy
 from spacy.language import Language
 
-from spacy_sparsecrf.features.attributes import (
+from spacy_sparsecrf.features.attributes.words import (
     AFFIX,
     CLUSTER,
     EXPRESSION,

@@ -18,7 +18,7 @@ from spacy.tokens.underscore import Underscore
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes import CLUSTER, NAMES, STACKED, VALUE, WORD_LABELS
+from spacy_sparsecrf.features.attributes.words import CLUSTER, NAMES, STACKED, VALUE, WORD_LABELS
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
 from spacy_sparsecrf.interop.patterns.featurizer import WapitiPatterns

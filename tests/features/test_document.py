@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.features.attributes import DOCUMENT
+from spacy_sparsecrf.features.attributes.words import DOCUMENT
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 from ..model.names_cases import names_of

@@ -10,8 +10,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features import expressions
-from spacy_sparsecrf.features.expressions import Expression, find_fault
+from spacy_sparsecrf.features.attributes import expressions
+from spacy_sparsecrf.features.attributes.expressions import Expression, find_fault
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 from ..toy import blank_with, train, vocab_of

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features import lexemes
-from spacy_sparsecrf.features.attributes import Ngrams
+from spacy_sparsecrf.features.attributes.words import Ngrams
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.lexemes import LexemeTable
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes import (
+from spacy_sparsecrf.features.attributes.words import (
     AFFIX,
     CLUSTER,
     EXPRESSION,
@@ -22,9 +22,9 @@ from spacy_sparsecrf.features.attributes import (
     VALUE,
     VECTOR,
 )
+from spacy_sparsecrf.features.cursor import Read
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES, ENTITY_TEMPLATES, TEMPLATE_SETS
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.parsing import Read
 from spacy_sparsecrf.features.templates import (
     LIMIT,
     PlacedAttribute,

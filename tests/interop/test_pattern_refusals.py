@@ -6,7 +6,7 @@ import pytest
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features import expressions
+from spacy_sparsecrf.features.attributes import expressions
 from spacy_sparsecrf.interop.patterns import macros
 from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 

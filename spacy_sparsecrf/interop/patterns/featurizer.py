@@ -19,10 +19,10 @@ from spacy.vocab import Vocab
 from ...cli.files import read_lines
 from ...corpus.readings import Readings
 from ...errors import Errors, MissingExtraError, SparseCRFError
-from ...features.attributes import Value
+from ...features.attributes.words import Value
+from ...features.cursor import LIMIT
 from ...features.featurizer import PlanFeaturizer
 from ...features.naming import CellNames, TokenValues
-from ...features.parsing import LIMIT
 from ...features.plan import TemplatePlan
 from ...features.tokens import Alone, text_of, texts_of
 from ...model.names import Outside, write_pattern_name, write_shown

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from ...errors import Errors, SparseCRFError
-from ...features.expressions import SECONDS, searcher
+from ...features.attributes.expressions import SECONDS, searcher
 from ...features.templates import Conjunction
 from ...model.names import pattern_key
 from ...schema import HALF

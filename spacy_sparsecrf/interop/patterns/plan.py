@@ -10,8 +10,8 @@ import numpy as np
 from ...corpus.numbering import Hashes
 from ...corpus.readings import Templates
 from ...errors import Errors, SparseCRFError
-from ...features.attributes import ANNOTATION, SEVERAL, TOKEN, Value
-from ...features.parsing import Read
+from ...features.attributes.words import ANNOTATION, SEVERAL, TOKEN, Value
+from ...features.cursor import Read
 from ...features.plan import TemplatePlan, annotations_of, by_kind, conjoin, seed_of
 from ...features.templates import parse_template
 from ...features.tokens import text_of, value_of

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Errors, SparseCRFError
+from ...errors import Errors, SparseCRFError
 
 if TYPE_CHECKING:
-    from .attributes import Value
+    from .words import Value
 
 SECONDS = 1.0  # timeout of one search in one word
 MOST_ITEMS = 100_000  # of a pattern with expanded repetitions: `regex` expands them

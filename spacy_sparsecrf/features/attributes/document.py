@@ -26,12 +26,12 @@ import numpy as np
 from spacy.attrs import LOWER  # type: ignore[import-not-found]
 from spacy.strings import get_string_id
 
-from ..corpus.numbering import Array, Longs
-from ..corpus.numbering import Hashes as Values
-from ..corpus.readings import Division
-from .attributes import DOC_LEFT, DOC_LOWER, DOC_RIGHT, DOC_RUN, DOC_TITLE, Value
-from .plan import TemplatePlan
-from .stacking import most_elsewhere
+from ...corpus.numbering import Array, Longs
+from ...corpus.numbering import Hashes as Values
+from ...corpus.readings import Division
+from ..plan import TemplatePlan
+from ..stacking import most_elsewhere
+from .words import DOC_LEFT, DOC_LOWER, DOC_RIGHT, DOC_RUN, DOC_TITLE, Value
 
 # Words that end a sentence, and words that begin a quotation.
 _MARKS = tuple(np.array([*map(get_string_id, own)], np.uint64) for own in (".!?…", ":¿¡-–—•*'\"“«"))
@@ -69,7 +69,7 @@ def fill(values: Values, plan: TemplatePlan, division: Division) -> None:
 @cache
 def _kernels() -> Any:
     """Import the kernels, with numba, only once: an import takes as long as reading a Doc."""
-    from ..kernels import hashing
+    from ...kernels import hashing
 
     return hashing
 

@@ -10,9 +10,9 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.util import filter_spans
 
-from ..corpus.words import words_of
-from ..errors import Errors, SparseCRFError
-from .attributes import fold
+from ...corpus.words import words_of
+from ...errors import Errors, SparseCRFError
+from .words import fold
 
 Tokens: TypeAlias = list[str]
 PhraseList: TypeAlias = dict[str, list[Tokens]]

@@ -21,9 +21,19 @@ from typing import NamedTuple, NoReturn
 
 from ..errors import Errors, MissingExtraError, SparseCRFError, nearest
 from ..schema import HALF
-from . import attributes
-from .attributes import AFFIX, CLUSTER, EXPRESSION, EXTENSION, NGRAMS, PHRASE, SPAN, VALUE, VECTOR
-from .expressions import find_fault
+from .attributes import words as attributes
+from .attributes.expressions import find_fault
+from .attributes.words import (
+    AFFIX,
+    CLUSTER,
+    EXPRESSION,
+    EXTENSION,
+    NGRAMS,
+    PHRASE,
+    SPAN,
+    VALUE,
+    VECTOR,
+)
 
 _TEXT = re.compile(r'"(?:\\.|[^"\\])*"' + r"|'(?:\\.|[^'\\])*'", re.DOTALL)
 _PIECE = re.compile(r"\\.|.", re.DOTALL)

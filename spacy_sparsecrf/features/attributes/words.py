@@ -16,7 +16,7 @@ from typing import TypeAlias
 from spacy.attrs import ENT_IOB, IDS, IS_SPACE, SPACY  # type: ignore[import-not-found]
 from spacy.lang import lex_attrs
 
-from ..corpus.words import UNSEEN
+from ...corpus.words import UNSEEN
 
 Value: TypeAlias = str | int
 

@@ -1,0 +1,1 @@
+"""Attributes of tokens, one file a family; `registry` lists them."""
