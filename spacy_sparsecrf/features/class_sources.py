@@ -9,7 +9,7 @@ from spacy.util import load_language_data, registry
 
 from ..errors import Errors, SparseCRFError
 from ..schema import reported_as
-from .attributes.words import OF_WORDS
+from .attributes.clusters import OF_WORDS
 from .classes import WordClasses
 from .phrase_sources import lines_of
 

@@ -2,42 +2,39 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from spacy.attrs import LIKE_NUM  # type: ignore[import-not-found]
+from spacy.attrs import LIKE_NUM, LOWER  # type: ignore[import-not-found]
 from spacy.language import Language
-from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus.encoded import NO_VALUES, Observations
-from ..corpus.readings import Readings, kept_of
+from ..corpus.numbering import Longs, Singles
+from ..corpus.readings import Division, Readings, kept_of
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.names import ALWAYS
 from ..registry import crf_features
 from . import tokens
 from .attributes import document
-from .attributes.phrases import PhraseList, marks_of, restored, saved
-from .attributes.words import CLUSTER, OF_WORDS, PHRASE, VECTOR, WORD, WORD_LABELS, seen
+from .attributes.base import Attribute, PhraseList, Sources, TokenReader, Value, Values, WordReader
+from .attributes.clusters import OF_WORDS, Cluster, WordLabels
+from .attributes.phrases import Phrase, restored, saved
+from .attributes.vectors import BinnedVector, RealVector, width_of_vectors
+from .attributes.words import FUNCTIONS, seen
 from .class_sources import check_sources, read_classes
-from .classes import ClassReader, WordClasses
-from .cursor import Read
+from .classes import WordClasses
 from .defaults import DEFAULT_TEMPLATES
 from .phrase_sources import Tokenize, check_phrases, read_phrases, undoubled
 from .plan import TemplatePlan, make_plan
 from .templates import Conjunction, Template, parse_templates, without_sets
-from .tokens import Alone, TokenReader
-from .word_labels import WordLabelReader
+from .tokens import Alone
 
 if TYPE_CHECKING:
-    from .lexemes import LexemeTable, Reader
-
-
-_NO_LABELS = WordClasses.of({}, are_paths=False)
-_LEARNING = frozenset([PHRASE, CLUSTER, WORD_LABELS, VECTOR])  # attributes that need learnt data
+    from .lexemes import LexemeTable
 
 
 class PlanFeaturizer:
@@ -53,8 +50,8 @@ class PlanFeaturizer:
         self.templates = tuple(templates)
         self.start_label = start_label
         # With `like_num`, the only word attribute that depends on the language.
-        self._table: tuple[Reader, LexemeTable] | None = None
-        self._token_readers: list[TokenReader] = []
+        self._table: tuple[Callable[[str], Value], LexemeTable] | None = None
+        self.token_readers: list[TokenReader] = []
 
     @cached_property
     def plan(self) -> TemplatePlan:
@@ -75,11 +72,6 @@ class PlanFeaturizer:
     def names_of_cells(self) -> Callable[..., Any] | None:
         """Factory of feature names, with the arguments of `CellNames`; None for `CellNames`."""
         return None
-
-    @property
-    def marks(self) -> Mapping[Read, Mapping[int, str]]:
-        """The texts of the values of phrase attributes, by their numbers."""
-        return {}
 
     learnt: Any
     """The data learnt before training, JSON-able except for `clusters`."""
@@ -138,7 +130,7 @@ class PlanFeaturizer:
             families=templates.conjunctions.families,
             bigram_columns=templates.bigram_columns,
             start_label=self.start_label,
-            values=np.concatenate(values) if self.plan.values else NO_VALUES,
+            values=np.concatenate(values) if self.plan.real.attributes else NO_VALUES,
             value_keys=templates.value_keys,
             kept=kept_of(readings),
         )
@@ -150,60 +142,103 @@ class PlanFeaturizer:
         docs: with at least one token, if none have been read before.
         """
         getters = vocab.lex_attr_getters  # type: ignore[attr-defined]
-        like_num = getters.get(LIKE_NUM, WORD["like_num"])
+        like_num = getters.get(LIKE_NUM, FUNCTIONS["like_num"])
         table = self._table
         if table is None or table[0] is not like_num:
             from .lexemes import LexemeTable  # imports numba
 
             self._prepare(vocab.lang, docs)
-            self._token_readers = [*map(self._token_reader, self.plan.tokens)]
-            table = self._table = like_num, LexemeTable(self._word_readers(like_num), self.seen)
+            sources = self._sources({**FUNCTIONS, "like_num": like_num})
+            self.token_readers = [read.reader(sources) for read in self.plan.tokens]
+            widths = [read.width() for read in self.plan.words]
+            readers = self._word_readers(sources)
+            table = self._table = like_num, LexemeTable(readers, widths, self.seen)
         return table[1]
+
+    def where(self, read: Attribute) -> dict[str, Any]:
+        """Return number and text of the first template that reads an attribute, for messages."""
+        position = self.plan.first[read]
+        return {"number": position + 1, "template": self.templates[position]}
 
     def _read(self, docs: Sequence[Doc], sequences: str, alone: Alone) -> Readings:
         """Read Docs of one vocab, with at least one token; see `readings`."""
         vocab = docs[0].vocab
-        table, plan = self.words(vocab, docs), self.plan
+        table = self.words(vocab, docs)
+        plan = self.plan
         values = tokens.read_annotations(docs, plan.annotations)
         rows, lexical, kinds, lexicon = table.find(values, vocab.strings)
-        words = values, rows, kinds
-        offsets, division = tokens.sequences_of(docs, (sequences == "sents", *plan.filled), words)
+        offsets, division = tokens.sequences_of(
+            docs,
+            values,
+            rows=rows,
+            kinds=kinds,
+            sentences=sequences == "sents",
+            glued=plan.glued,
+            breaks=plan.breaks,
+        )
         if alone is not None:
             offsets = tokens.joined(offsets, division.ends, [doc in alone for doc in docs])
-        kept = division.kept
-        if kept is not None:
-            rows, values = rows[: len(kept)], values[: len(kept)]
+        token_of_word = division.kept
+        if token_of_word is not None:
+            rows = rows[: len(token_of_word)]
+            values = values[: len(token_of_word)]
         if plan.tokens:
-            own = slice(None) if kept is None else kept
-            read = (reader(docs)[own] for reader in self._token_readers)
-            values = np.concatenate([values, *read], axis=1)
-            if plan.document:
-                document.fill(values, plan, division)
-        reals = NO_VALUES
-        if plan.values:
-            reals = tokens.read_values(plan.values, docs, (offsets, kept), plan.vector_width)
-        given = plan.first_templates
-        return Readings(given, offsets, rows, lexical, values, lexicon, reals, division)
+            values = self._with_tokens(docs, values, division)
+        return Readings(
+            templates=plan.first_templates,
+            offsets=offsets,
+            words=rows,
+            lexical=lexical,
+            annotations=values,
+            lexicon=lexicon,
+            values=self._real_values(docs, offsets, token_of_word),
+            division=division,
+        )
+
+    def _with_tokens(self, docs: Sequence[Doc], values: Values, division: Division) -> Values:
+        """Append the values of attributes that are read in Python to annotations [N, A]."""
+        words = slice(None) if division.kept is None else division.kept
+        columns = (reader(docs)[words] for reader in self.token_readers)
+        values = np.concatenate([values, *columns], axis=1)
+        if self.plan.document:
+            lower = self.plan.annotations.index(LOWER)
+            document.fill(values, self.plan.document, lower=lower, division=division)
+        return values
+
+    def _real_values(
+        self, docs: Sequence[Doc], offsets: Longs, token_of_word: Longs | None
+    ) -> Singles:
+        """Read the real-valued features of words: [N, V]."""
+        plan = self.plan
+        if not plan.real.attributes:
+            return NO_VALUES
+        return tokens.read_values(
+            plan.real.attributes,
+            docs,
+            offsets=offsets,
+            token_of_word=token_of_word,
+            vector_width=plan.vector_width,
+        )
 
     def _prepare(self, lang: str, docs: Sequence[Doc]) -> None:
         """Learn what readers need, if it is not known. docs: as for `words`."""
         return None
 
-    def _word_readers(self, like_num: "Reader") -> list["Reader"]:
-        """Return the readers of the plan's word attributes. like_num: of the language."""
-        readers = [*map(self._word_reader, self.plan.words)]
-        return [like_num if reader is WORD["like_num"] else reader for reader in readers]
+    def _sources(self, functions: Mapping[str, Callable[[str], Value]]) -> Sources:
+        """Return the sources of attributes. functions: of words, in the language."""
+        return Sources(
+            functions=functions,
+            where=self.where,
+            phrases={},
+            phrase_attr="LOWER",
+            classes={},
+            word_labels=None,
+            vector_width=0,
+        )
 
-    def _word_reader(self, read: Read) -> "Reader":
-        """Return the reader of a word attribute."""
-        from .lexemes import word_reader
-
-        first = self.plan.first[read]
-        return word_reader(read, first + 1, self.templates[first])
-
-    def _token_reader(self, read: Read) -> TokenReader:
-        """Return the reader of an attribute that is read in Python."""
-        return tokens.token_reader(read)
+    def _word_readers(self, sources: Sources) -> list[WordReader]:
+        """Return the readers of the plan's word attributes."""
+        return [read.reader(sources) for read in self.plan.words]
 
 
 @crf_features("spacy_sparsecrf.Templates.v1")
@@ -214,7 +249,7 @@ class Featurizer(PlanFeaturizer):
     they read, not on the template's kind or position, nor on process, machine or vocab. Of the
     values, only `norm`, `like_num` and annotations depend on the language and on earlier pipes.
 
-    templates: see `features.templates` for the syntax, `features.attributes` for the attributes.
+    templates: see `features.templates` for the syntax, `attributes.registry` for the attributes.
         The attribute `written_out` has the templates of their sets instead of the sets.
     start_label: whether the first token of a sequence has the pair (start, y), too.
     phrases: lists for `phrase(name)` by name: the path of a file with one phrase per line, or a
@@ -253,51 +288,49 @@ class Featurizer(PlanFeaturizer):
         self.parsed = parse_templates(templates)
         self.plan = make_plan(self.parsed, start_label, boundaries=boundaries)
         self.written_out = without_sets(self.templates, self.parsed)
-        self._named = self._check_names()
-        self.reads_word_labels = Read(WORD_LABELS) in self.plan.first
-        self._lists: dict[str, PhraseList] | None = None if self._named[PHRASE] else {}
-        self._classes: dict[str, WordClasses] | None = None if self._named[CLUSTER] else {}
+        self._phrase_lists = self._check_keys(Phrase, self.phrases)
+        self._class_lists = self._check_keys(Cluster, self.clusters)
+        self.reads_word_labels = any(isinstance(read, WordLabels) for read in self.plan.first)
+        self._lists: dict[str, PhraseList] | None = None if self._phrase_lists else {}
+        self._classes: dict[str, WordClasses] | None = None if self._class_lists else {}
         self._word_labels: WordClasses | None = None
         self.earlier: list[WordClasses] = []
 
-    def _check_names(self) -> dict[str, list[str]]:
-        """Check that there is a list for each name that templates read.
+    def _check_keys(self, of: type[Phrase] | type[Cluster], lists: Mapping[str, Any]) -> list[str]:
+        """Return the keys of the lists that templates read, ascending.
 
-        RETURNS: the names of the lists of phrases and of the word classes that templates read.
+        of: the attribute that reads them; lists: of the setting. RAISES: SparseCRFError if a key is
+        missing there.
         """
-        lists = {PHRASE: ("phrases", self.phrases), CLUSTER: ("clusters", self.clusters)}
-        found: dict[str, set[str]] = {PHRASE: set(), CLUSTER: set()}
-        for read, first in self.plan.first.items():
-            if read.name not in lists:
+        keys: set[str] = set()
+        for read in self.plan.first:
+            if not isinstance(read, of):
                 continue
-            setting, named = lists[read.name]
-            if read.argument not in named:
-                where = {"number": first + 1, "template": self.templates[first]}
-                known = {"known": ", ".join(map(repr, named)) or "none", "setting": setting}
-                raise SparseCRFError(Errors.SC131.format(**where, name=read.argument, **known))
-            found[read.name].add(read.argument)
-        return {kind: sorted(names) for kind, names in found.items()}
+            if read.key not in lists:
+                known = ", ".join(map(repr, lists)) or "none"
+                message = Errors.SC131.format(
+                    **self.where(read), name=read.key, known=known, setting=of.SETTING
+                )
+                raise SparseCRFError(message)
+            keys.add(read.key)
+        return sorted(keys)
 
     @property
-    def marks(self) -> Mapping[Read, Mapping[int, str]]:
-        """See `PlanFeaturizer.marks`."""
-        lists = self._lists or {}
-        marks = {name: [*chain.from_iterable(map(marks_of, own))] for name, own in lists.items()}
-        return {
-            read: {int(get_string_id(mark)): mark for mark in marks.get(read.argument, ())}
-            for read in self.plan.tokens
-            if read.name == PHRASE
-        }
-
-    @property
-    def stacked(self) -> Collection[Read]:
+    def stacked(self) -> Collection[Attribute]:
         """Attributes of a first-stage model that templates read."""
         return self.plan.stacked
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the arguments for copies and pickles, which start with an empty table of words."""
-        settings = self.templates, self.start_label, self.phrases, self.phrase_attr
-        return type(self), (*settings, self.boundaries, self.clusters), self.learnt or None
+        settings = (
+            self.templates,
+            self.start_label,
+            self.phrases,
+            self.phrase_attr,
+            self.boundaries,
+            self.clusters,
+        )
+        return type(self), settings, self.learnt or None
 
     # Data learnt before training
 
@@ -309,21 +342,21 @@ class Featurizer(PlanFeaturizer):
         """
         if self.phrases or self.clusters:
             self._read_again(nlp)
-        if any(read.name in _LEARNING for read in self.plan.first):
-            self._word_labels = None
-            self._lay_out(0)
+        self._word_labels = None
+        self._lay_out(0)
 
     def _read_again(self, nlp: Language | None) -> None:
         """Read phrases and word classes again; warn about those that no template reads."""
-        unread = sorted({*self.phrases} - {*self._named[PHRASE]})
-        unread += sorted({*self.clusters} - {*self._named[CLUSTER]})
+        unread = sorted({*self.phrases} - {*self._phrase_lists})
+        unread += sorted({*self.clusters} - {*self._class_lists})
         if unread:
             warn(Warnings.SCW226.format(names=", ".join(map(repr, unread))))
         cut = str.split if nlp is None else nlp.tokenizer
         lists = self._read_lists(lambda text: [w for w in map(str, cut(text)) if not w.isspace()])
         # Lookup tables need the language, which without a pipeline is known only from Docs.
         classes = None if nlp is None else self._read_classes(nlp.lang or "")
-        self._lists, self._classes = lists, classes
+        self._lists = lists
+        self._classes = classes
 
     @property
     def learnt(self) -> dict[str, Any]:
@@ -348,16 +381,18 @@ class Featurizer(PlanFeaturizer):
 
         RAISES: SparseCRFError if it does not fit the templates.
         """
-        lists = restored(learnt, self._named[PHRASE])
+        lists = restored(learnt, self._phrase_lists)
         classes = dict(learnt.get("clusters", {}))
         labels = classes.pop(OF_WORDS, None)
         if classes:
-            for name in self._named[CLUSTER]:
+            for name in self._class_lists:
                 if name not in classes:
                     reason = f"the word classes {name!r} are missing"
                     raise SparseCRFError(Errors.SC137.format(reason=reason))
             self._check_bits(classes)
-        self._lists, self._classes, self._word_labels = lists, classes or None, labels
+        self._lists = lists
+        self._classes = classes or None
+        self._word_labels = labels
         self._lay_out(learnt.get("vector_width", 0))
 
     def _lay_out(self, width: int) -> None:
@@ -367,21 +402,22 @@ class Featurizer(PlanFeaturizer):
         self._table = None
 
     def _read_lists(self, tokenize: Tokenize) -> dict[str, PhraseList]:
-        names = self._named[PHRASE]
-        return {name: read_phrases(name, self.phrases[name], tokenize) for name in names}
+        return {
+            name: read_phrases(name, self.phrases[name], tokenize) for name in self._phrase_lists
+        }
 
     def _read_classes(self, lang: str) -> dict[str, WordClasses]:
-        names = self._named[CLUSTER]
-        classes = {name: read_classes(name, self.clusters[name], lang) for name in names}
+        classes = {
+            name: read_classes(name, self.clusters[name], lang) for name in self._class_lists
+        }
         self._check_bits(classes)
         return classes
 
     def _check_bits(self, classes: Mapping[str, WordClasses]) -> None:
         """Check that templates read numbers of bits only from classes that are paths."""
-        for read, first in self.plan.first.items():
-            if read.name == CLUSTER and read.length and not classes[read.argument].are_paths:
-                where = {"number": first + 1, "template": self.templates[first]}
-                raise SparseCRFError(Errors.SC147.format(**where, name=read.argument))
+        for read in self.plan.first:
+            if isinstance(read, Cluster) and read.bits and not classes[read.key].are_paths:
+                raise SparseCRFError(Errors.SC147.format(**self.where(read), name=read.key))
 
     def take_word_labels(self, labels: WordClasses) -> None:
         """Set the labels of words that templates read; other words have those of `earlier`."""
@@ -391,48 +427,48 @@ class Featurizer(PlanFeaturizer):
     @property
     def prunes(self) -> bool:
         """Return whether to prune the saved word classes that templates read."""
-        return any(self.clusters[name].get("prune", False) for name in self._named[CLUSTER])
+        return any(self.clusters[name].get("prune", False) for name in self._class_lists)
 
     def pruned_classes(self, parts: Iterable[tuple[str, Any]]) -> dict[str, WordClasses]:
         """Return the word classes to save, pruned if their setting `prune` is true.
 
         parts: attributes of active weights, as in feature names, and the values that they read.
         """
-        placed = {each for template in self.parsed for each in template.attributes}
-        found = {str(each): each.read for each in placed if each.read.name == CLUSTER}
-        reads = {name: (read.argument, read.length) for name, read in found.items()}
-        kept: dict[str, dict[int, set[str]]] = {name: {} for name, _ in reads.values()}
+        placed = {attribute for template in self.parsed for attribute in template.attributes}
+        clusters = {str(attribute): attribute.read for attribute in placed}
+        read_values: dict[str, dict[int, set[str]]] = {name: {} for name in self._class_lists}
         for attribute, value in parts:
-            if attribute in reads and isinstance(value, str):
-                name, bits = reads[attribute]
-                kept[name].setdefault(bits, set()).add(value)
+            read = clusters.get(attribute)
+            if isinstance(read, Cluster) and isinstance(value, str):
+                read_values[read.key].setdefault(read.bits, set()).add(value)
         pruned = {
-            name: own.pruned(kept[name]) if self.clusters[name].get("prune") else own
-            for name, own in (self._classes or {}).items()
-            if name in kept
+            name: classes.pruned(read_values[name]) if self.clusters[name].get("prune") else classes
+            for name, classes in (self._classes or {}).items()
+            if name in read_values
         }
         return pruned if self._word_labels is None else {**pruned, OF_WORDS: self._word_labels}
 
     # Reading
 
     def _prepare(self, lang: str, docs: Sequence[Doc]) -> None:
-        if any(read.name == VECTOR for read in self.plan.first) and not self.plan.vector_width:
-            self._lay_out(tokens.vector_width(docs))
+        reads_vectors = any(isinstance(read, BinnedVector | RealVector) for read in self.plan.first)
+        if reads_vectors and not self.plan.vector_width:
+            self._lay_out(width_of_vectors(docs))
         if self._classes is None:
             self._classes = self._read_classes(lang)
         if self._lists is None:
             self._lists = self._read_lists(str.split)
 
-    def _word_reader(self, read: Read) -> "Reader":
-        if read.name == WORD_LABELS:
-            return WordLabelReader(self._word_labels or _NO_LABELS)
-        if read.name != CLUSTER:
-            return super()._word_reader(read)
-        assert self._classes is not None
-        return ClassReader(self._classes[read.argument], read.length)
-
-    def _token_reader(self, read: Read) -> TokenReader:
-        return tokens.token_reader(read, self._lists, self.phrase_attr, self.plan.vector_width)
+    def _sources(self, functions: Mapping[str, Callable[[str], Value]]) -> Sources:
+        return Sources(
+            functions=functions,
+            where=self.where,
+            phrases=self._lists or {},
+            phrase_attr=self.phrase_attr,
+            classes=self._classes or {},
+            word_labels=self._word_labels,
+            vector_width=self.plan.vector_width,
+        )
 
 
 def by_vocab(docs: Sequence[Doc]) -> list[Sequence[Doc]]:

@@ -4,9 +4,8 @@ Imports numba.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from threading import Lock
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,31 +14,13 @@ from spacy.strings import StringStore, get_string_id
 from ..corpus.numbering import grown
 from ..corpus.words import MOST_BREAKS, count_lines
 from ..kernels.hashing import build_table, insert, lookup
-from .attributes.expressions import Expression
-from .attributes.words import AFFIX, EXPRESSION, NGRAMS, WORD, Ngrams, Value
-from .cursor import Read
+from .attributes.base import WordReader
 
-Reader: TypeAlias = Callable[[str], Value] | Ngrams
 Ids: TypeAlias = NDArray[np.uint64]
 
 MIN_ROWS = 1024  # initial capacity
 MAX_ROWS = 1_000_000  # distinct words; with 20 attributes 160 MB
 MAX_BYTES = 2**28  # of values
-
-
-def word_reader(read: Read, number: int, template: str) -> Reader:
-    """Return the reader of a word attribute, a function of the word's string.
-
-    number, template: position and text of the first template that reads it, for messages.
-    """
-    if read.name in AFFIX:
-        return partial(AFFIX[read.name], read.length)
-    if read.name in EXPRESSION:
-        text = read.name == "match"
-        return Expression(read.argument, text=text, number=number, template=template)
-    if read.name == NGRAMS:
-        return Ngrams(read.length, read.longest, read.argument)
-    return WORD[read.name]
 
 
 class LexemeTable:
@@ -49,13 +30,20 @@ class LexemeTable:
 
     readers: functions of a word's string. Strings are stored as spaCy's string ids, which are the
         same in every process and 0 for ""; integers are stored as they are; 0 = missing. The values
-        have L columns: one per reader, and for n-grams the maximum number of n-grams of a word.
+        have L columns.
+    widths: number of columns of each reader; a reader of several columns returns several values.
     view: the text of a word that readers read; a word without any is a blank.
     """
 
-    def __init__(self, readers: Sequence[Reader], view: Callable[[str], str] = str) -> None:
-        self.readers, self._view = tuple(readers), view
-        widths = [reader.width if isinstance(reader, Ngrams) else 1 for reader in self.readers]
+    def __init__(
+        self,
+        readers: Sequence[WordReader],
+        widths: Sequence[int],
+        view: Callable[[str], str] = str,
+    ) -> None:
+        self.readers = tuple(readers)
+        self.widths = tuple(widths)
+        self._view = view
         self._n_columns = sum(widths)
         self._max_rows = min(MAX_ROWS, MAX_BYTES // (8 * max(1, self._n_columns)))
         # Kernels release the GIL: without the lock a second thread could read a half-made table.
@@ -99,33 +87,36 @@ class LexemeTable:
         if self._n_rows and self._n_rows + len(new) > self._max_rows:
             self._clear()
             new = dict.fromkeys(orths.tolist())
-        first, last = self._n_rows, self._n_rows + len(new)
+        begin = self._n_rows
+        end = begin + len(new)
         texts = [self._view(strings[orth]) or " " for orth in new]
         values = self._read(texts)
-        if last > len(self._keys):
-            self._reserve(max(last, min(max(2 * last, MIN_ROWS), self._max_rows)))
-        self._keys[first:last] = np.fromiter(new, np.uint64, len(new))
-        self._values[first:last] = values
+        if end > len(self._keys):
+            self._reserve(max(end, min(max(2 * end, MIN_ROWS), self._max_rows)))
+        self._keys[begin:end] = np.fromiter(new, np.uint64, len(new))
+        self._values[begin:end] = values
         lines = [0 if text.strip() else count_lines(text) for text in texts]
-        self._kinds[first:last] = np.minimum(lines, MOST_BREAKS + 1)
-        insert(self._slots, self._keys, first, last)
-        self._n_rows = last
+        self._kinds[begin:end] = np.minimum(lines, MOST_BREAKS + 1)
+        insert(self._slots, self._keys, begin, end)
+        self._n_rows = end
 
     def _reserve(self, n_rows: int) -> None:
         """Move to larger arrays; the old arrays stay valid for threads that still read them."""
-        self._keys, self._values = grown(self._keys, n_rows), grown(self._values, n_rows)
+        self._keys = grown(self._keys, n_rows)
+        self._values = grown(self._values, n_rows)
         self._kinds = grown(self._kinds, n_rows)
         self._slots = build_table(self._keys[: self._n_rows], capacity=n_rows)
 
     def _read(self, texts: Sequence[str]) -> Ids:
         """Return the values [R, L] of R words."""
-        values, first = np.zeros((len(texts), self._n_columns), np.uint64), 0
-        for reader in self.readers:
-            if isinstance(reader, Ngrams):
-                for row, found in zip(values, map(reader, texts), strict=True):
-                    row[first : first + len(found)] = [*map(get_string_id, found)]
-                first += reader.width
+        values = np.zeros((len(texts), self._n_columns), np.uint64)
+        column = 0
+        for reader, width in zip(self.readers, self.widths, strict=True):
+            of_words: Any = map(reader, texts)
+            if width == 1:
+                values[:, column] = np.fromiter(map(get_string_id, of_words), np.uint64)
             else:
-                values[:, first] = np.fromiter(map(get_string_id, map(reader, texts)), np.uint64)
-                first += 1
+                for row, of_word in zip(values, of_words, strict=True):
+                    row[column : column + len(of_word)] = [*map(get_string_id, of_word)]
+            column += width
         return values

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import Errors, SparseCRFError
-from .attributes.phrases import ATTRS, PhraseList
+from .attributes.base import PhraseList
+from .attributes.phrases import ATTRS
 
 Tokenize: TypeAlias = Callable[[str], Iterable[str]]
 Entries: TypeAlias = Iterator[tuple[str, str]]  # phrases and their types

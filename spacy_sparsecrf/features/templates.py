@@ -3,7 +3,7 @@
     template := kind ":" [ placed ("|" placed)* ]
     kind     := "u" (with the label) | "b" (with the pair of labels) | "*" (both)
     placed   := read "[" offset "]" | read "[" "@" place "]"
-    read     := an attribute, some with arguments in brackets (see `parsing`)
+    read     := an attribute, some with arguments in brackets (see `attributes.registry`)
 
 An offset counts from the current token; place 1 is the first token of the sequence, 2 the second,
 -1 the last. Blanks between these parts are ignored. A template without attributes has a feature at
@@ -24,19 +24,18 @@ part of the template: the same tokens at another distance are another feature.
 list already contains.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..errors import Errors, SparseCRFError
-from .cursor import LIMIT, Cursor, Read, parse_read
+from .attributes.base import Attribute, RealAttribute
+from .attributes.registry import parse_attribute
+from .cursor import LIMIT, Cursor
 from .defaults import is_set, templates_of_set
 
 WITH = {"u": "the label", "b": "the label pair"}
 FAMILY = "ngrm"
 LONGEST_WINDOW = 99  # tokens: `++` has n (n + 1) / 2 windows
-
-_NAME = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, order=True)
@@ -48,7 +47,7 @@ class PlacedAttribute:
     """
 
     offset: int
-    read: Read
+    read: Attribute
     absolute: bool = False
 
     def __str__(self) -> str:
@@ -90,8 +89,8 @@ class Template(Conjunction):
 
     @property
     def is_real(self) -> bool:
-        """Return whether the template is real-valued and not hashed, see `tokens`."""
-        return any(attribute.read.is_real for attribute in self.attributes)
+        """Return whether the template is real-valued and not hashed."""
+        return any(isinstance(attribute.read, RealAttribute) for attribute in self.attributes)
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.key}"
@@ -110,28 +109,33 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
         raise SparseCRFError(Errors.SC103)
     families = [parse_family(text, i) for i, text in enumerate(texts, start=1)]
     templates = _united(texts, families)
-    first: dict[tuple[str, str], Template] = {}
+    earlier: dict[tuple[str, str], Template] = {}
     for template in templates:
         _check_numbers(texts, template)
         for kind in template.kinds:
-            same = first.setdefault((kind, template.key), template)
+            same = earlier.setdefault((kind, template.key), template)
             if same is not template:
-                numbers = {"first": same.number, "second": template.number}
-                values = {f"{name}_text": texts[n - 1] for name, n in numbers.items()}
-                raise SparseCRFError(Errors.SC104.format(**numbers, **values, conjoined=WITH[kind]))
+                message = Errors.SC104.format(
+                    first=same.number,
+                    first_text=texts[same.number - 1],
+                    second=template.number,
+                    second_text=texts[template.number - 1],
+                    conjoined=WITH[kind],
+                )
+                raise SparseCRFError(message)
     return tuple(templates)
 
 
 def _united(texts: Sequence[str], families: Sequence[tuple[Template, ...]]) -> list[Template]:
     """Join the templates of a list. A set adds no template that the list already contains."""
     pairs = list(zip(map(is_set, texts), families, strict=True))
-    known = {key for of_set, each in pairs if not of_set for t in each for key in _keys_of(t)}
+    keys = {key for of_set, family in pairs if not of_set for t in family for key in _keys_of(t)}
     templates: list[Template] = []
     for of_set, family in pairs:
         for template in family:
-            if of_set and known.intersection(_keys_of(template)):
+            if of_set and keys.intersection(_keys_of(template)):
                 continue
-            known.update(_keys_of(template))
+            keys.update(_keys_of(template))
             templates.append(template)
     return templates
 
@@ -143,20 +147,20 @@ def _keys_of(template: Template) -> list[tuple[str, str]]:
 
 def without_sets(texts: Sequence[str], templates: Sequence[Template]) -> list[str]:
     """Expand the sets of a list. texts: the list; templates: its parsed templates."""
-    return [
-        each
-        for number, text in enumerate(texts, start=1)
-        for each in ([str(t) for t in templates if t.number == number] if is_set(text) else [text])
-    ]
+    written: list[str] = []
+    for number, text in enumerate(texts, start=1):
+        written += [str(t) for t in templates if t.number == number] if is_set(text) else [text]
+    return written
 
 
 def _check_numbers(texts: Sequence[str], template: Template) -> None:
     """Raise SparseCRFError if a real value is conjoined with anything but the label."""
     if template.is_real and not (template.kind == "u" and len(template.attributes) == 1):
-        read = next(each.read for each in template.attributes if each.read.is_real)
+        reads = (attribute.read for attribute in template.attributes)
+        real = next(read for read in reads if isinstance(read, RealAttribute))
         number = template.number
-        values = {"number": number, "template": texts[number - 1], "read": read}
-        raise SparseCRFError(Errors.SC390.format(**values))
+        message = Errors.SC390.format(number=number, template=texts[number - 1], read=real)
+        raise SparseCRFError(message)
 
 
 def parse_template(text: str, number: int = 1) -> Template:
@@ -181,15 +185,15 @@ def parse_template(text: str, number: int = 1) -> Template:
 def parse_family(text: str, number: int) -> tuple[Template, ...]:
     """Parse one template, a family or a set. text, number, RAISES: as for `parse_template`."""
     if is_set(text):
-        return tuple(parse_template(each, number) for each in templates_of_set(text, number))
+        return tuple(parse_template(member, number) for member in templates_of_set(text, number))
     cursor = Cursor(text, number)
     kind = _parse_kind(cursor)
-    if cursor.take(_NAME) != FAMILY:
+    if cursor.take_word() != FAMILY:
         return (parse_template(text, number),)
     cursor.expect("(", f", as in {FAMILY}(3, lower)")
     length = _parse_length(cursor)
     cursor.expect(",", " and an attribute")
-    read = parse_read(cursor)
+    read = parse_attribute(cursor)
     cursor.expect(")")
     variant = cursor.take_char("+-")
     variant += cursor.take_char("+") if variant == "+" else ""
@@ -209,13 +213,13 @@ def windows(n: int, variant: str = "") -> list[range]:
     half = n // 2
     # The most that a window may reach farther on one side of the current token than on the other.
     most = {"": 0, "-": 0, "+": 1, "++": n}[variant]
-    found = [
+    ranges = [
         range(begin, begin + length)
         for length in range(1, n + 1)
         for begin in range(-half, half + 2 - length)
         if abs(2 * begin + length - 1) <= most
     ]
-    return found[-1:] if variant == "-" else [range(0), *found]
+    return ranges[-1:] if variant == "-" else [range(0), *ranges]
 
 
 def _parse_kind(cursor: Cursor) -> str:
@@ -230,7 +234,7 @@ def _parse_kind(cursor: Cursor) -> str:
 def _parse_attribute(cursor: Cursor, others: Sequence[PlacedAttribute]) -> PlacedAttribute:
     """Parse `read "[" [ "@" ] offset "]"`, or fail if it is among others."""
     start = cursor.at
-    read = parse_read(cursor)
+    read = parse_attribute(cursor)
     no_length = f" ({read.name} takes no length)" if cursor.text.startswith("(", cursor.at) else ""
     cursor.expect("[", f" and an offset, as in [0]{no_length}")
     absolute = bool(cursor.take_char("@"))

@@ -94,7 +94,7 @@ def _check(pipe: SparseCRFPipe, program: str) -> None:
         'method = "posterior"': own.method == "posterior",
         "a setting `once`": own.once,
         "a threshold": pipe.settings.threshold or own.thresholds,
-        "real-valued features": program != CRFSUITE and plan and plan.values,
+        "real-valued features": program != CRFSUITE and plan and plan.real.attributes,
         "features of label pairs and observations": program == CRFSUITE and has_pairs,
     }
     for what, holds in refused.items():

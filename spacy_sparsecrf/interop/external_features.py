@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from ..errors import Errors, SparseCRFError
-from ..features.attributes.words import STACKED, WORD, WORD_LABELS
+from ..features.attributes.words import FUNCTIONS
 from ..features.templates import Template, parse_template
 from ..model.model import CRFModel
 from ..model.names import ALWAYS, read_name, write_name
@@ -25,7 +25,6 @@ _SEPARATOR = re.compile("[:=]")
 
 
 _TRUE = (None, "1", "True", "true")
-_LEARNT = (WORD_LABELS, *STACKED)  # read what only training knows
 
 
 def names_of(features: Sequence[str], names: Mapping[str, str]) -> list[str]:
@@ -78,9 +77,9 @@ def _name_of(key: str, value: str | None, names: Mapping[str, str]) -> str | Non
         return None  # the common case, without parsing
     template = _template(called)
     if template is not None:
-        if len(template.attributes) != 1 or template.attributes[0].read.name in _LEARNT:
+        if len(template.attributes) != 1 or template.attributes[0].read.needs_labels:
             return None
-        made = WORD.get(template.attributes[0].read.name)
+        made = FUNCTIONS.get(template.attributes[0].read.name)
         example = "" if made is None else made("a")
         if isinstance(example, bool):
             return write_name([(template.key, 1)]) if value in _TRUE else None
@@ -98,7 +97,7 @@ def _name_of(key: str, value: str | None, names: Mapping[str, str]) -> str | Non
     template = _template("|".join(attribute for attribute, _ in parts))
     if template is None:
         return None
-    return "" if any(each.read.name in _LEARNT for each in template.attributes) else called
+    return "" if any(each.read.needs_labels for each in template.attributes) else called
 
 
 @lru_cache(maxsize=1 << 12)

@@ -96,7 +96,7 @@ def cut(
 def find_capitals(
     ends: Ints, values: Ints, lower: int, marks: tuple[Ints, Ints], cells: Ints
 ) -> int:
-    """Find the words with capitals in Docs of several sentences; see `features.document`.
+    """Find the words with capitals in Docs of several sentences; see `attributes.document`.
 
     ends, values: as for `find_runs`; lower: column of LOWER.
     marks: [n] uint64, words that end a sentence, and words that begin a quotation.
@@ -133,7 +133,7 @@ def find_runs(
     cells: Ints,
     sets: Ints,
 ) -> None:
-    """Find the positions of words with capitals in runs elsewhere; see `features.document`.
+    """Find the positions of words with capitals in runs elsewhere; see `attributes.document`.
 
     ends: [D] int64, end of each Doc, in words.
     values: [N, A] uint64, of words, in and out; ORTH in column 0.

@@ -128,7 +128,7 @@ class CRFModel:
     (see `loss.per_token`). bounds: of clusters of labels, see `loss.subproblems`: the first
     label of each and the number of labels, empty for no clusters; the unigram weights of cluster c
     have label id Y + c. first: the first-stage model of two, with the same labels, dtype, kind and
-    bounds; features of this model may read its predictions (see `features.stacking`). The attribute
+    bounds; features of this model may read its predictions (see `attributes.stage`). The attribute
     `cfg` has the digest that a loaded model was saved with, see `to_bytes`.
     RAISES: SparseCRFError for another dtype or kind, repeated or too many labels, or clusters with
     another kind than "maxent".

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..compatible import facts_of_run
-from ..features.attributes.words import DOC_ENTITY
+from ..features.attributes.stage import DOC_ENTITY
 from ..targets.spans import SpanTarget
 
 if TYPE_CHECKING:

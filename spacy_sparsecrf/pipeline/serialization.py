@@ -13,7 +13,7 @@ import srsly
 from spacy.language import Language
 
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..features.attributes.words import OF_WORDS
+from ..features.attributes.clusters import OF_WORDS
 from ..features.classes import WordClasses, pack, unpack
 from ..features.featurizer import Featurizer, PlanFeaturizer
 from ..model.model import CRFModel

@@ -18,9 +18,10 @@ from ..corpus.numbering import Ints
 from ..corpus.readings import Readings
 from ..decoding.decoder import Decoder
 from ..errors import Errors, SparseCRFError
+from ..features.attributes.stage import FirstLabels, FirstSpans
 from ..features.featurizer import Featurizer
 from ..features.naming import NameRecord
-from ..features.stacking import FirstLabels, FirstSpans, fill
+from ..features.stacking import fill
 from ..features.word_labels import folds_of_docs
 from ..model.model import CRFModel
 from ..progress import Task

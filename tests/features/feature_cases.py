@@ -7,22 +7,25 @@ from pathlib import Path
 import spacy
 from spacy.language import Language
 
-from spacy_sparsecrf.features.attributes.words import (
-    AFFIX,
-    CLUSTER,
-    EXPRESSION,
-    NAMES,
-    TOKEN,
-    VALUE,
-    WORD_LABELS,
-)
+from spacy_sparsecrf.features.attributes.annotations import Annotation
+from spacy_sparsecrf.features.attributes.base import WordAttribute
+from spacy_sparsecrf.features.attributes.expressions import Expression
+from spacy_sparsecrf.features.attributes.registry import ATTRIBUTES
+from spacy_sparsecrf.features.attributes.words import Affix
 
 SENTENCE = ["Ms.", "Straße", "sold", "12", "e-mails", "!"]
 PATTERN = r'("[A-Za-z0-9é]+[.!]?")'
-ARGUMENTS = dict.fromkeys(AFFIX, "(2)") | dict.fromkeys(EXPRESSION, PATTERN) | {"ngrams": "(2,3)"}
+ARGUMENTS = {
+    **dict.fromkeys(Affix.NAMES, "(2)"),
+    **dict.fromkeys(Expression.NAMES, PATTERN),
+    "ngrams": "(2,3)",
+}
 # Attributes that are read in Python, or from lists, have separate tests.
-OTHERS = (CLUSTER, WORD_LABELS, *TOKEN, VALUE)
-EVERY_ATTRIBUTE = [name + ARGUMENTS.get(name, "") for name in NAMES if name not in OTHERS]
+EVERY_ATTRIBUTE = [
+    name + ARGUMENTS.get(name, "")
+    for name, family in ATTRIBUTES.items()
+    if issubclass(family, WordAttribute | Annotation) and name not in ("cluster", "word_labels")
+]
 EVERY_TEMPLATE = [
     "b:",
     *(f"u:{read}[{offset}]" for read in EVERY_ATTRIBUTE for offset in (-2, -1, 0, 1)),

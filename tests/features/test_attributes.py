@@ -18,7 +18,8 @@ from spacy.tokens.underscore import Underscore
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes.words import CLUSTER, NAMES, STACKED, VALUE, WORD_LABELS
+from spacy_sparsecrf.features.attributes.registry import ATTRIBUTES
+from spacy_sparsecrf.features.attributes.stage import Prediction
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
 from spacy_sparsecrf.interop.patterns.featurizer import WapitiPatterns
@@ -67,9 +68,10 @@ def test_golden(case):
 
 def test_every_attribute_is_in_a_golden_test():
     texts = "|".join(template for case in CASES for template in case["templates"])
-    found = {name for name in NAMES for mark in "[(." if name + mark in texts}
+    found = {name for name in ATTRIBUTES for mark in "[(." if name + mark in texts}
     # Classes, values, and attributes of a first-stage model have separate tests.
-    assert set(NAMES) - found == {CLUSTER, VALUE, WORD_LABELS, *STACKED}
+    predictions = {name for name, family in ATTRIBUTES.items() if issubclass(family, Prediction)}
+    assert set(ATTRIBUTES) - found == {"cluster", "value", "word_labels", *predictions}
 
 
 def test_hashes_are_frozen():

@@ -8,14 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.features.attributes.words import DOCUMENT
+from spacy_sparsecrf.features.attributes.document import DocAttribute
+from spacy_sparsecrf.features.attributes.registry import ATTRIBUTES
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 from ..model.names_cases import names_of
 from ..toy import ENGLISH
 from .reference_features import hash_docs
 
-TEMPLATES = [f"u:{name}[{i}]" for name in DOCUMENT for i in (-1, 0)]
+NAMES = [name for name, family in ATTRIBUTES.items() if issubclass(family, DocAttribute)]
+TEMPLATES = [f"u:{name}[{i}]" for name in NAMES for i in (-1, 0)]
 TEMPLATES += ["*:doc_run[0]|lower[0]|doc_run[1]", "*:doc_left[0]|doc_title[0]|doc_right[1]"]
 WORDS = [
     "a",
@@ -60,7 +62,7 @@ def test_sentence_annotation_changes_no_value(sent_starts):
 def test_docs_of_one_sentence_have_no_values():
     one, two = ["A", "Bé", ",", "a", "A", "Bé", "bé", "."], ["A", "a", ".", "a", "A", "."]
     docs = [Doc(ENGLISH, words=words) for words in (one, two, one)]
-    hashes = Featurizer([f"u:{name}[0]" for name in DOCUMENT])(docs).hashes
+    hashes = Featurizer([f"u:{name}[0]" for name in NAMES])(docs).hashes
     assert hashes[8:14].any(axis=0).all()
     assert not hashes[:8].any()
     assert not hashes[14:].any()

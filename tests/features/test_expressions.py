@@ -11,7 +11,7 @@ from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.attributes import expressions
-from spacy_sparsecrf.features.attributes.expressions import Expression, find_fault
+from spacy_sparsecrf.features.attributes.expressions import ExpressionReader, find_fault
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 from ..toy import blank_with, train, vocab_of
@@ -57,7 +57,7 @@ def test_configs_keep_dollars(tmp_path):
 def test_any_expression_is_compiled_or_faulty(text):
     fault = find_fault(text)
     if fault is None:
-        Expression(text, text=True, number=1, template="")("word 1")
+        ExpressionReader(text, text=True, number=1, template="")("word 1")
     else:
         reason, at = fault
         assert reason
@@ -101,13 +101,13 @@ def test_package_is_missing(monkeypatch):
 
 def test_each_word_is_searched_once(monkeypatch):
     seen: list[str] = []
-    search = Expression.__call__
+    search = ExpressionReader.__call__
 
-    def count(self: Expression, word: str) -> str | int:
+    def count(self: ExpressionReader, word: str) -> str | int:
         seen.append(word)
         return search(self, word)
 
-    monkeypatch.setattr(Expression, "__call__", count)
+    monkeypatch.setattr(ExpressionReader, "__call__", count)
     features = Featurizer(['u:match("[a-z]")[0]', 'u:match("[a-z]")[1]|lower[0]'])
     vocab = vocab_of()
     for _ in range(2):
@@ -138,11 +138,11 @@ def test_catastrophe_is_stopped(monkeypatch):
 def test_long_texts_are_given_up_where_short_ones_are_not(letters, monkeypatch):
     monkeypatch.setattr(expressions, "SECONDS", 0.05)
     # With a plain letter at the end, `regex` would find at once that there is no match.
-    expression = Expression("a*" * 9 + "[bc]", text=False, number=1, template="u:")
+    expression = ExpressionReader("a*" * 9 + "[bc]", text=False, number=1, template="u:")
     assert expression("aaab") == 1
     with pytest.raises(SparseCRFError, match="SC112"):
         expression("a" * letters)
     # Easy words together may take longer than a single hard word.
     monkeypatch.setattr(expressions, "SECONDS", 0.2)
-    expression = Expression("a.*b.*c$", text=False, number=1, template="")
+    expression = ExpressionReader("a.*b.*c$", text=False, number=1, template="")
     assert sum(expression("abc" * 2000) for _ in range(50)) == 50

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features import lexemes
-from spacy_sparsecrf.features.attributes.words import Ngrams
+from spacy_sparsecrf.features.attributes.ngrams import Ngrams
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.lexemes import LexemeTable
 
@@ -45,14 +45,15 @@ def test_too_many_combinations():
     with pytest.raises(SparseCRFError) as caught:
         Featurizer(["b:", text])
     assert str(caught.value).startswith("[SC139] [components.NAME.features] templates read ")
-    assert f"read {2 * Ngrams(1, 9).width ** 2} attributes at each token" in str(caught.value)
+    width = Ngrams("ngrams", 1, "", 9).width()
+    assert f"read {2 * width**2} attributes at each token" in str(caught.value)
     assert f"up to template 2, {text.replace(' ', '')!r}" in str(caught.value)
 
 
 def test_words_kept_are_bounded_by_memory(monkeypatch):
-    reader = Ngrams(2, 4)
-    monkeypatch.setattr(lexemes, "MAX_BYTES", 8 * reader.width * 3)
-    table = LexemeTable([reader])
+    read = Ngrams("ngrams", 2, "", 4)
+    monkeypatch.setattr(lexemes, "MAX_BYTES", 8 * read.width() * 3)
+    table = LexemeTable([read.ngrams_of], [read.width()])
     for words in (["ab", "cd"], ["ef", "gh"]):
         orths = np.array([ENGLISH.strings.add(word) for word in words], dtype=np.uint64)
         rows, values, *_ = table.find(orths[:, None], ENGLISH.strings)

@@ -151,10 +151,12 @@ def test_damaged_phrases(damaged):
     assert signs(features, ["a"]) == ["U"]
 
 
-def typed(features: Featurizer, words: list[str]) -> list[str]:
+def typed(features: Featurizer, words: list[str]) -> list[Any]:
     """Return the marks, with types, of the words of a Doc."""
-    numbers = features.readings([Doc(ENGLISH, words=words)])[0].annotations[:, -1].tolist()
-    (marks,) = features.marks.values()
+    doc = Doc(ENGLISH, words=words)
+    numbers = features.readings([doc])[0].annotations[:, -1].tolist()
+    (reader,) = features.token_readers
+    marks = reader.texts([doc], dict(zip(numbers, range(len(doc)), strict=True)))
     return [{**marks, 0: "-"}[number] for number in numbers]
 
 

@@ -10,19 +10,14 @@ from hypothesis import strategies as st
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes.words import (
-    AFFIX,
-    CLUSTER,
-    EXPRESSION,
-    EXTENSION,
-    NAMES,
-    NGRAMS,
-    PHRASE,
-    SPAN,
-    VALUE,
-    VECTOR,
-)
-from spacy_sparsecrf.features.cursor import Read
+from spacy_sparsecrf.features.attributes.base import KeyedAttribute
+from spacy_sparsecrf.features.attributes.clusters import Cluster
+from spacy_sparsecrf.features.attributes.expressions import Expression
+from spacy_sparsecrf.features.attributes.extensions import Extension, Real
+from spacy_sparsecrf.features.attributes.ngrams import Ngrams
+from spacy_sparsecrf.features.attributes.registry import ATTRIBUTES
+from spacy_sparsecrf.features.attributes.vectors import BinnedVector, RealVector
+from spacy_sparsecrf.features.attributes.words import Affix
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES, ENTITY_TEMPLATES, TEMPLATE_SETS
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.templates import (
@@ -40,25 +35,28 @@ from ..toy import blank_with, docs_of, examples_of, make_sentences, tags_of, tra
 
 @st.composite
 def placed_attributes(draw: st.DrawFn) -> PlacedAttribute:
-    name = draw(st.sampled_from(NAMES))
+    name = draw(st.sampled_from([*ATTRIBUTES]))
+    family = ATTRIBUTES[name]
     offset = draw(st.integers(-LIMIT, LIMIT))
-    if name in AFFIX:
-        return PlacedAttribute(offset, Read(name, draw(st.integers(1, LIMIT))))
-    if name in EXPRESSION:
-        return PlacedAttribute(offset, Read(name, argument=draw(patterns)))
-    if name in (SPAN, PHRASE):
-        return PlacedAttribute(offset, Read(name, argument=draw(names | words)))
-    if name in (EXTENSION, VALUE):
-        return PlacedAttribute(offset, Read(name, argument=draw(words)))
-    if name == VECTOR:
-        return PlacedAttribute(offset, Read(name, draw(st.just(0) | st.integers(2, 100))))
-    if name == CLUSTER:
-        return PlacedAttribute(offset, Read(name, draw(st.integers(0, 64)), draw(names)))
-    if name == NGRAMS:
+    if issubclass(family, Affix):
+        read = family(name, draw(st.integers(1, LIMIT)))
+    elif issubclass(family, Expression):
+        read = family(name, draw(patterns))
+    elif issubclass(family, KeyedAttribute):
+        read = family(name, draw(names | words))
+    elif issubclass(family, Extension | Real):
+        read = family(name, draw(words))
+    elif issubclass(family, BinnedVector):
+        bins = draw(st.just(0) | st.integers(2, 100))
+        read = family(name, bins) if bins else RealVector(name)
+    elif issubclass(family, Cluster):
+        read = family(name, draw(st.integers(0, 64)), draw(names))
+    elif issubclass(family, Ngrams):
         low, high = sorted(draw(st.tuples(st.integers(1, 10), st.integers(1, 10))))
-        marks = draw(st.sampled_from(["", "^$", '""', "()"]))
-        return PlacedAttribute(offset, Read(name, low, marks, high))
-    return PlacedAttribute(offset, Read(name))
+        read = family(name, low, draw(st.sampled_from(["", "^$", '""', "()"])), high)
+    else:
+        read = family(name)
+    return PlacedAttribute(offset, read)
 
 
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="$")
@@ -75,7 +73,7 @@ def test_parses(text, canonical, argument):
     template = parse_template(text)
     assert str(template) == canonical
     assert parse_template(canonical) == template
-    assert argument is None or template.attributes[-1].read.argument == argument
+    assert argument is None or template.attributes[-1].read.pattern == argument
 
 
 @given(st.sampled_from("ub*"), st.lists(placed_attributes(), unique=True, max_size=4))

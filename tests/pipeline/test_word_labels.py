@@ -13,7 +13,7 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes.words import OF_WORDS
+from spacy_sparsecrf.features.attributes.clusters import OF_WORDS
 from spacy_sparsecrf.features.word_labels import (
     FOLDS,
     SHARE,

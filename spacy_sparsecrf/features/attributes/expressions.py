@@ -6,13 +6,13 @@ as `(a|aa)+$` takes time exponential in the length of some words.
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...errors import Errors, SparseCRFError
-
-if TYPE_CHECKING:
-    from .words import Value
+from ...errors import Errors, MissingExtraError, SparseCRFError
+from ..cursor import Cursor
+from .base import Sources, Value, WordAttribute, WordReader
 
 SECONDS = 1.0  # timeout of one search in one word
 MOST_ITEMS = 100_000  # of a pattern with expanded repetitions: `regex` expands them
@@ -22,7 +22,37 @@ _DOLLAR = re.compile(r"(?:\\[^$]|[^\\])*\\\$", re.DOTALL)
 _ITEM = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|\{([0-9]{1,9})[0-9,]*\}|.", re.DOTALL)
 
 
-class Expression:
+@dataclass(frozen=True)
+class Expression(WordAttribute):
+    """Whether a regular expression matches, or the first text that matches."""
+
+    NAMES = ("regex", "match")
+
+    pattern: str
+
+    @classmethod
+    def parse(cls, cursor: Cursor, name: str) -> "Expression":
+        """Parse `"(" text ")"` with a valid pattern."""
+        cursor.expect("(", f""" and a regular expression, as in {name}("^[0-9]+$")""")
+        pattern, positions = cursor.take_text("a regular expression")
+        where = {"number": cursor.number, "template": cursor.text}
+        try:
+            fault = find_fault(pattern)
+        except ImportError as error:
+            raise MissingExtraError(Errors.SC110.format(**where)) from error
+        if fault is not None:
+            reason, at = fault
+            position = positions[min(at, len(pattern))] + 1
+            raise SparseCRFError(Errors.SC111.format(**where, position=position, reason=reason))
+        cursor.expect(")")
+        return cls(name, pattern)
+
+    def reader(self, sources: Sources) -> WordReader:
+        """See `WordAttribute.reader`."""
+        return ExpressionReader(self.pattern, text=self.name == "match", **sources.where(self))
+
+
+class ExpressionReader:
     """Reader that searches words for a valid pattern.
 
     text: whether the value is the text of the first match, "" without a match, instead of 1 or 0.
@@ -34,16 +64,16 @@ class Expression:
         self._text = text
         self._where = {"number": number, "template": template}
 
-    def __call__(self, word: str) -> "Value":
-        """Search a word. RAISES: SparseCRFError if the search takes too long."""
+    def __call__(self, word: str) -> Value:
+        """ExpressionReader a word. RAISES: SparseCRFError if the search takes too long."""
         try:
-            found = self._search(word)
+            match = self._search(word)
         except TimeoutError:
             message = Errors.SC112.format(**self._where, seconds=SECONDS, text=word[:60])
             raise SparseCRFError(message) from None
         if self._text:
-            return str(found.group()) if found else ""
-        return int(found is not None)
+            return str(match.group()) if match else ""
+        return int(match is not None)
 
 
 def find_fault(pattern: str) -> tuple[str, int] | None:
@@ -70,18 +100,19 @@ def find_fault(pattern: str) -> tuple[str, int] | None:
 
 def _count_items(pattern: str) -> int:
     """Estimate the number of items of a pattern, such as characters, with expanded repetitions."""
-    sizes, last = [0], 0  # of groups that are open, and of the last item
+    sizes = [0]  # of groups that are open
+    latest = 0  # size of the latest item
     for match in _ITEM.finditer(pattern):
         if match[0] == "(":
             sizes.append(0)
             continue
         if match[0] == ")" and len(sizes) > 1:
-            last = added = sizes.pop()
+            latest = added = sizes.pop()
         elif match[1]:
-            added = last * max(0, int(match[1]) - 1)
-            last += added
+            added = latest * max(0, int(match[1]) - 1)
+            latest += added
         else:
-            last = added = 1
+            latest = added = 1
         sizes[-1] += added
     return sum(sizes)
 

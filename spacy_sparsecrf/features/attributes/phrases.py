@@ -1,8 +1,9 @@
 """Lists of phrases (gazetteers), and their matches in Docs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,25 @@ from spacy.util import filter_spans
 
 from ...corpus.words import words_of
 from ...errors import Errors, SparseCRFError
+from .base import KeyedAttribute, PhraseList, PythonAttribute, Sources, TokenReader, Value, Values
 from .words import fold
-
-Tokens: TypeAlias = list[str]
-PhraseList: TypeAlias = dict[str, list[Tokens]]
-"""Phrases by type, "" for phrases without a type."""
 
 ATTRS: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "ORTH": str, "FOLD": fold}
 """Attributes by which tokens can be compared, as functions of the text."""
 _MOST_DIMENSIONS = 1 << 16  # of vectors
+
+
+@dataclass(frozen=True)
+class Phrase(KeyedAttribute, PythonAttribute):
+    """The place of the token in a phrase of a list: `phrase("places")`, see `Phrases`."""
+
+    NAMES = ("phrase",)
+    SETTING = "phrases"
+    has_one_text = False
+
+    def reader(self, sources: Sources) -> TokenReader:
+        """See `PythonAttribute.reader`."""
+        return Phrases(sources.phrases[self.key], sources.phrase_attr)
 
 
 class _Match(NamedTuple):
@@ -31,7 +42,7 @@ class _Match(NamedTuple):
     type: str
 
 
-class Phrases:
+class Phrases(TokenReader):
     """Marks of tokens that begin ("B"), continue ("I") or end ("L") a phrase, or are one ("U").
 
     If matches overlap, the longest is used, of equally long matches the first. The marks of a
@@ -54,27 +65,34 @@ class Phrases:
             for type_ in phrases
         }
 
-    def __call__(self, docs: Sequence[Doc]) -> NDArray[np.uint64]:
+    def __call__(self, docs: Sequence[Doc]) -> Values:
         """Read the tokens of Docs: [N, 1]."""
         values = np.zeros(sum(map(len, docs)), dtype=np.uint64)
-        first = 0
+        behind = 0
         for doc in docs:
             words = words_of(doc)
-            found: Any = self._matches(self._compared(doc)[words].tolist())
-            kept: Any = filter_spans(found)
-            for match in kept:
-                tokens, signs = first + words[match.start : match.end], self._signs[match.type]
+            matches: Any = self._matches(self._compared(doc)[words].tolist())
+            longest: Any = filter_spans(matches)
+            for match in longest:
+                tokens = behind + words[match.start : match.end]
+                signs = self._signs[match.type]
                 values[tokens] = signs["I"]
-                values[tokens[0]], values[tokens[-1]] = signs["B"], signs["L"]
+                values[tokens[0]] = signs["B"]
+                values[tokens[-1]] = signs["L"]
                 if len(tokens) == 1:
                     values[tokens] = signs["U"]
-            first += len(doc)
+            behind += len(doc)
         return values[:, None]
+
+    def texts(self, docs: Sequence[Doc], tokens: Mapping[int, int]) -> Mapping[int, Value]:
+        """See `TokenReader`."""
+        marks = (mark for type_ in self._signs for mark in marks_of(type_))
+        return {int(get_string_id(mark)): mark for mark in marks}
 
     def _matches(self, ids: Sequence[int]) -> Iterator[_Match]:
         """Yield all matches. ids: of the compared attribute of each token."""
-        for start, first in enumerate(ids):
-            for length in self._lengths.get(first, ()):
+        for start, begin in enumerate(ids):
+            for length in self._lengths.get(begin, ()):
                 tokens = tuple(ids[start : start + length])  # fewer at the end of the Doc
                 if len(tokens) == length and tokens in self._types:
                     yield _Match(start, start + length, self._types[tokens])
@@ -100,7 +118,7 @@ def marks_of(type_: str) -> list[str]:
 def saved(lists: Mapping[str, PhraseList]) -> dict[str, dict[str, str]]:
     """Return lists for JSON: a text per type, with a phrase per line and tabs between tokens."""
     return {
-        name: {type_: "\n".join(map("\t".join, own)) for type_, own in phrases.items()}
+        name: {type_: "\n".join(map("\t".join, listed)) for type_, listed in phrases.items()}
         for name, phrases in lists.items()
     }
 
@@ -117,15 +135,15 @@ def restored(learnt: Mapping[str, Any], names: Sequence[str]) -> dict[str, Phras
         raise SparseCRFError(Errors.SC137.format(reason=f"vectors cannot be {width!r} wide"))
     if "phrases" not in learnt:
         return None
-    found: dict[str, PhraseList] = {}
+    lists: dict[str, PhraseList] = {}
     for name in names:
         try:
             texts = learnt["phrases"][name].items()
-            own = {type_: [x.split("\t") for x in text.split("\n")] for type_, text in texts}
+            phrases = {type_: [x.split("\t") for x in text.split("\n")] for type_, text in texts}
         except (KeyError, TypeError, AttributeError):
-            own = {}
-        if not own or not all(all(tokens) for phrases in own.values() for tokens in phrases):
+            phrases = {}
+        if not phrases or not all(all(tokens) for listed in phrases.values() for tokens in listed):
             reason = f"the list of phrases {name!r} is missing or damaged"
             raise SparseCRFError(Errors.SC137.format(reason=reason))
-        found[name] = own
-    return found
+        lists[name] = phrases
+    return lists

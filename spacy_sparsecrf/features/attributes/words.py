@@ -1,28 +1,19 @@
-"""Attributes of tokens that templates can read.
-
-A word attribute depends only on the token's string: a function in `WORD` (or in `AFFIX` if it has a
-length), a regular expression (see `expressions`), character n-grams, or a word class. An annotation
-is an attribute that spaCy stores with the token. Others are read in Python (see `tokens`), which is
-slower. The values "", 0 and False are missing: templates that read them give no feature.
-"""
+"""Attributes of the text of a word, and of its first and last characters."""
 
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TypeAlias
 
-from spacy.attrs import ENT_IOB, IDS, IS_SPACE, SPACY  # type: ignore[import-not-found]
 from spacy.lang import lex_attrs
 
 from ...corpus.words import UNSEEN
-
-Value: TypeAlias = str | int
+from ..cursor import Cursor
+from .base import Sources, Value, WordAttribute, WordReader
 
 HYPHENS = frozenset("-\N{HYPHEN}\N{NON-BREAKING HYPHEN}")
-LONGEST_NGRAM = 10  # in characters
-LONG_WORD = 2 * LONGEST_NGRAM  # in characters; n-grams skip the middle of longer words
 
 
 def seen(text: str) -> str:
@@ -66,42 +57,7 @@ def short_shape(text: str) -> str:
     return "".join(map(itemgetter(0), groupby(lex_attrs.word_shape(text))))
 
 
-@dataclass(frozen=True)
-class Ngrams:
-    """The distinct character n-grams of a word, ordered by n, then by position.
-
-    Words of more than LONG_WORD characters have only the n-grams of their first and of their last
-    LONG_WORD / 2 characters, which bounds the number of values.
-
-    shortest, longest: n, in characters (code points), 1..LONGEST_NGRAM.
-    marks: "", or two characters that are put before and after the word.
-    """
-
-    shortest: int
-    longest: int
-    marks: str = ""
-
-    @property
-    def width(self) -> int:
-        """Maximum number of n-grams of a word."""
-        size = LONG_WORD + len(self.marks)
-        return sum(size - n + 1 for n in range(self.shortest, self.longest + 1))
-
-    def __call__(self, text: str) -> list[str]:
-        """Return the n-grams of a word."""
-        pieces = [text] if len(text) <= LONG_WORD else [text[:LONGEST_NGRAM], text[-LONGEST_NGRAM:]]
-        pieces[0] = self.marks[:1] + pieces[0]
-        pieces[-1] += self.marks[1:]
-        found = [
-            piece[i : i + n]
-            for n in range(self.shortest, self.longest + 1)
-            for piece in pieces
-            for i in range(len(piece) - n + 1)
-        ]
-        return list(dict.fromkeys(found))
-
-
-WORD: dict[str, Callable[[str], Value]] = {
+FUNCTIONS: dict[str, Callable[[str], Value]] = {
     "orth": str,
     "lower": str.lower,
     "casefold": str.casefold,
@@ -125,60 +81,34 @@ WORD: dict[str, Callable[[str], Value]] = {
 }
 """Functions of the token's string. `like_num` is replaced by the function of the language."""
 
-AFFIX: dict[str, Callable[[int, str], str]] = {"prefix": prefix, "suffix": suffix}
-"""Functions of a length and the token's string, written `prefix(3)`."""
 
-EXPRESSION: tuple[str, ...] = ("regex", "match")
-"""Word attributes with a regular expression: whether it matches, and the first matching text."""
+@dataclass(frozen=True)
+class Word(WordAttribute):
+    """A function of the word, in `FUNCTIONS`."""
 
-NGRAMS = "ngrams"
-"""Word attribute with several values: see `Ngrams`."""
+    NAMES = tuple(FUNCTIONS)
 
-CLUSTER = "cluster"
-"""Word attribute with a list of word classes, `cluster("name", bits)`: see `classes`."""
+    def reader(self, sources: Sources) -> WordReader:
+        """See `WordAttribute.reader`."""
+        return sources.functions[self.name]
 
-WORD_LABELS = "word_labels"
-"""Word attribute: the labels of the word in the training data, see `word_labels`."""
-OF_WORDS = f"{WORD_LABELS}[0]"
-"""Name of these labels among saved word classes; no other list can have it."""
 
-_STORED = ("norm", "tag", "pos", "morph", "lemma", "dep", "ent_type", "ent_iob")
-ANNOTATION: dict[str, int] = {
-    **{name: IDS[name.upper()] for name in _STORED},
-    **{"glued": SPACY, "break": IS_SPACE},
-}
-"""Attributes that `Doc.to_array` reads, and their spaCy ids.
+@dataclass(frozen=True)
+class Affix(WordAttribute):
+    """The first or last characters of a word: `prefix(3)`. length: in characters."""
 
-`glued` is true if no white space separates a word from the next word of its Doc. `break` is the
-number of line breaks between a word and the word before, at most 2.
-"""
+    NAMES = ("prefix", "suffix")
 
-EXTENSION, SPAN, PHRASE, VECTOR = "_", "span", "phrase", "vector"
-FIRST, DOC_MAJORITY, DOC_ENTITY = STACKED = ("first", "doc_majority", "doc_entity")
-"""Predictions of a first-stage model, see `stacking`."""
+    length: int
 
-DOCUMENT = ("doc_lower", "doc_title", "doc_left", "doc_right", "doc_run")
-"""Attributes of a word's other occurrences in the Doc, see `document`."""
-DOC_LOWER, DOC_TITLE, DOC_LEFT, DOC_RIGHT, DOC_RUN = DOCUMENT
+    @classmethod
+    def parse(cls, cursor: Cursor, name: str) -> "Affix":
+        """Parse `"(" length ")"`."""
+        cursor.expect("(", f" and a length, as in {name}(3)")
+        length = cursor.take_integer(1, "a length")
+        cursor.expect(")")
+        return cls(name, length)
 
-COMPARING: tuple[str, ...] = (DOC_MAJORITY, DOC_ENTITY, *DOCUMENT)
-"""Attributes that compare a token with the same words elsewhere in the Doc, ignoring case."""
-
-TOKEN: tuple[str, ...] = (EXTENSION, SPAN, PHRASE, VECTOR, *STACKED, *DOCUMENT)
-"""Attributes read in Python, see `tokens`: `_.name span("key") phrase("name") vector(bins)`,
-predictions of a first-stage model, and a word's other occurrences in the Doc."""
-
-VALUE = "value"
-"""A real-valued feature, `value(_.name)`; so is each dimension of `vector` without bins."""
-
-SEVERAL = frozenset([CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR, WORD_LABELS, *STACKED, *DOCUMENT])
-"""Attributes that do not have one text per token."""
-
-NUMBERS = frozenset([SPACY, IS_SPACE, ENT_IOB])
-"""Annotations with numeric values; the values of other annotations are ids of strings."""
-
-NAMES: tuple[str, ...] = (
-    *(*WORD, *AFFIX, *EXPRESSION, NGRAMS, CLUSTER, WORD_LABELS),
-    *(*ANNOTATION, *TOKEN, VALUE),
-)
-"""Every attribute, in the order in which messages list them."""
+    def reader(self, sources: Sources) -> WordReader:
+        """See `WordAttribute.reader`."""
+        return partial(prefix if self.name == "prefix" else suffix, self.length)

@@ -7,7 +7,7 @@ not need the file.
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from spacy.attrs import ENT_IOB, SPACY  # type: ignore[import-not-found]
@@ -19,21 +19,18 @@ from spacy.vocab import Vocab
 from ...cli.files import read_lines
 from ...corpus.readings import Readings
 from ...errors import Errors, MissingExtraError, SparseCRFError
-from ...features.attributes.words import Value
+from ...features.attributes.base import Sources, Value, WordReader, text_of
+from ...features.cell_names import CellNames, TokenValues
 from ...features.cursor import LIMIT
 from ...features.featurizer import PlanFeaturizer
-from ...features.naming import CellNames, TokenValues
 from ...features.plan import TemplatePlan
-from ...features.tokens import Alone, text_of, texts_of
+from ...features.tokens import Alone
 from ...model.names import Outside, write_pattern_name, write_shown
 from ...registry import crf_features
 from ...schema import reported_as
 from ..attributes import register
 from .macros import Dialect, Pattern, parse_patterns
 from .plan import PatternPlan, Shown, parse_columns, plan_patterns
-
-if TYPE_CHECKING:
-    from ...features.lexemes import Reader
 
 FURTHEST_CRFPP = 8  # largest offset in a template of CRF++
 _NUMBER_TEXTS = {SPACY: {0: "0", 1: "1"}, ENT_IOB: {0: "", 1: "1", 2: "2", 3: "3"}}
@@ -56,7 +53,7 @@ class PatternCellNames(CellNames):
         literals = [text.replace("%", "%%") for text in self._plan.patterns[p].literals]
         return write_pattern_name(literals, ["%s"] * (len(literals) - 1))
 
-    def _write(self, value: Value | Outside) -> str:
+    def _write(self, value: Value | Outside, is_text: bool) -> str:
         assert isinstance(value, str)
         return write_shown(value)
 
@@ -68,12 +65,13 @@ class PatternCellNames(CellNames):
     def _inside(self, readings: Readings, at: int, column: int) -> str:
         return text_of(super()._inside(readings, at, column))
 
-    def _text(self, reader: Any, text: str) -> Value:
+    def _value(self, reader: Any, text: str) -> Value:
         value: Value = reader.text(text)
         return value
 
     def _stored(self, readings: Readings, at: int, column: int) -> Value:
-        stored = len(self._annotations) + len(self._token_columns)
+        plan = self._plan.plan
+        stored = len(plan.annotations) + len(plan.token_columns)
         column, see = self._seen[column - stored]
         return see(text_of(super()._stored(readings, at, column)))
 
@@ -182,10 +180,10 @@ class PatternFeaturizer(PlanFeaturizer):
         self.learnt = {"patterns": text}
         self._table, self._views = None, {}
 
-    def _word_readers(self, like_num: "Reader") -> list["Reader"]:
+    def _word_readers(self, sources: Sources) -> list[WordReader]:
         """Return the readers of word attributes, with the views of the patterns."""
         # Columns cannot be n-grams, the only readers that return several values.
-        readers = cast("list[Callable[[str], Value]]", super()._word_readers(like_num))
+        readers = cast("list[Callable[[str], Value]]", super()._word_readers(sources))
         return [Shown(*both) for both in zip(readers, self.patterns.words, strict=True)]
 
     def _read(self, docs: Sequence[Doc], sequences: str, alone: Alone) -> Readings:
@@ -198,17 +196,24 @@ class PatternFeaturizer(PlanFeaturizer):
             if not known.keys() >= {*numbers}:
                 if len(known) > _MOST_VIEWS:
                     known = self._views[at] = {}
-                strings = self._strings(at, docs)
+                tokens = dict(zip(numbers, readings.division.tokens.tolist(), strict=True))
+                strings = self._strings(at, docs, tokens)
                 for number in {*numbers} - known.keys():
                     known[number] = [Shown(str, see)(strings[number]) for see in seen]
             columns.append(np.array([known[number] for number in numbers], np.uint64))
         return readings._replace(annotations=np.concatenate(columns, axis=1))
 
-    def _strings(self, at: int, docs: Sequence[Doc]) -> StringStore | Mapping[int, str]:
-        """Return the texts of an annotation's values. at: its position among annotations."""
+    def _strings(
+        self, at: int, docs: Sequence[Doc], tokens: Mapping[int, int]
+    ) -> StringStore | Mapping[int, str]:
+        """Return the texts of an annotation's values.
+
+        at: its position among annotations; tokens: for each value, a token that has it.
+        """
         annotations = self.plan.annotations
         if at >= len(annotations):
-            return texts_of(self.plan.tokens[at - len(annotations)], docs)
+            texts = self.token_readers[at - len(annotations)].texts(docs, tokens)
+            return {**{number: text_of(value) for number, value in texts.items()}, 0: ""}
         return _NUMBER_TEXTS.get(annotations[at], docs[0].vocab.strings)
 
 

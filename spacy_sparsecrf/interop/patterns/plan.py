@@ -10,18 +10,24 @@ import numpy as np
 from ...corpus.numbering import Hashes
 from ...corpus.readings import Templates
 from ...errors import Errors, SparseCRFError
-from ...features.attributes.words import ANNOTATION, SEVERAL, TOKEN, Value
-from ...features.cursor import Read
+from ...features.attributes.annotations import Annotation
+from ...features.attributes.base import (
+    Attribute,
+    PythonAttribute,
+    Value,
+    WordAttribute,
+    number_of_text,
+    text_of,
+)
 from ...features.plan import TemplatePlan, annotations_of, by_kind, conjoin, seed_of
 from ...features.templates import parse_template
-from ...features.tokens import text_of, value_of
 from .macros import ColumnView, Dialect, Macro, Pattern
 
 See: TypeAlias = Callable[[str], str]
-Column: TypeAlias = tuple[Read, ColumnView]
+Column: TypeAlias = tuple[Attribute, ColumnView]
 
 
-def parse_columns(columns: Sequence[str]) -> tuple[Read, ...]:
+def parse_columns(columns: Sequence[str]) -> tuple[Attribute, ...]:
     """Parse the attributes of columns.
 
     RAISES: SparseCRFError if they are not a list of attributes with one text per token.
@@ -31,13 +37,13 @@ def parse_columns(columns: Sequence[str]) -> tuple[Read, ...]:
     return tuple(_parse_column(i, column) for i, column in enumerate(columns))
 
 
-def _parse_column(number: int, column: str) -> Read:
+def _parse_column(number: int, column: str) -> Attribute:
     try:
         attributes = parse_template(f"u:{column}[0]").attributes
         reason = "" if len(attributes) == 1 else "it has an offset."
     except SparseCRFError as error:
         attributes, reason = (), str(error)
-    if not reason and attributes[0].read.name in SEVERAL:
+    if not reason and not attributes[0].read.has_one_text:
         reason = "it is not one text."
     if reason:
         raise SparseCRFError(Errors.SC158.format(number=number, column=column, reason=reason))
@@ -62,7 +68,7 @@ class Shown:
     def __call__(self, text: str) -> int:
         """Return the number of the viewed text; 0 if the attribute is empty."""
         shown = self.text(text)
-        return 0 if shown is None else value_of(shown)
+        return 0 if shown is None else number_of_text(shown)
 
 
 class PatternPlan(NamedTuple):
@@ -84,7 +90,7 @@ class PatternPlan(NamedTuple):
 
 
 def plan_patterns(
-    patterns: Sequence[Pattern], reads: Sequence[Read], dialect: Dialect, start_label: bool
+    patterns: Sequence[Pattern], reads: Sequence[Attribute], dialect: Dialect, start_label: bool
 ) -> PatternPlan:
     """Convert patterns to the arrays of a plan.
 
@@ -94,17 +100,17 @@ def plan_patterns(
     macros = [macro for pattern in patterns for macro in pattern.macros]
     see = {macro.view: macro.view.compile() for macro in macros}
     used = list(dict.fromkeys((reads[macro.column], macro.view) for macro in macros))
-    words = [key for key in used if key[0].name not in (*ANNOTATION, *TOKEN)]
-    others = [key for key in used if key not in words]
+    words = [(read, view) for read, view in used if isinstance(read, WordAttribute)]
+    others = [(read, view) for read, view in used if not isinstance(read, WordAttribute)]
     annotations = annotations_of(read for read, _ in others)
-    tokens = tuple(dict.fromkeys(read for read, _ in others if read.name in TOKEN))
+    tokens = dict.fromkeys(read for read, _ in others if isinstance(read, PythonAttribute))
     stored: list[object] = [*annotations, *tokens]
     by_position: dict[int, list[Column]] = {}
-    for key in others:
-        position = stored.index(ANNOTATION.get(key[0].name, key[0]))
-        by_position.setdefault(position, []).append(key)
+    for read, view in others:
+        column: object = read.stored[0] if isinstance(read, Annotation) else read
+        by_position.setdefault(stored.index(column), []).append((read, view))
     seen = chain.from_iterable(by_position.values())
-    columns = {key: i for i, key in enumerate(words)}
+    columns: dict[Column, int] = {key: i for i, key in enumerate(words)}
     columns |= {key: i for i, key in enumerate(seen, len(words) + len(stored))}
     conjunctions = conjoin(
         [seed_of(pattern.key) for pattern in patterns],
@@ -118,8 +124,8 @@ def plan_patterns(
     plan = TemplatePlan(
         words=tuple(read for read, _ in words),
         annotations=annotations,
-        tokens=tokens,
-        token_columns=tokens,
+        tokens=tuple(tokens),
+        token_columns=tuple(tokens),
         first={read: distinct.index(read) for read, _ in used},
         owners=np.arange(len(patterns), dtype=np.int32),
         templates=Templates(conjunctions, len(words), *by_kind(kinds), start_label),
@@ -133,7 +139,7 @@ def _edges(macros: Sequence[Macro], see: dict[ColumnView, See], dialect: Dialect
     """Return the values of each macro outside of the sequence, from the dialect's texts."""
     sides = dialect.before, dialect.behind
     of_view = {
-        view: [[value_of(shown(text)) for text in side] for side in sides]
+        view: [[number_of_text(shown(text)) for text in side] for side in sides]
         for view, shown in see.items()
     }
     values = np.array([of_view[macro.view] for macro in macros], dtype=np.uint64)

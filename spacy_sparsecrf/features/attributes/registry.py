@@ -1,0 +1,48 @@
+"""All attributes, and how templates write them.
+
+read   := name                                    (most attributes)
+| name "(" length ")"                     prefix suffix
+| name "(" text ")"                       regex match span phrase
+| name "(" low "," high [ "," text ] ")"  ngrams
+| name "(" text [ "," bits ] ")"          cluster
+| name [ "(" bins ")" ]                   vector
+| "value" "(" "_" "." name ")"            a numeric extension attribute
+| "_" "." name                            an extension attribute
+text   := see `cursor`
+"""
+
+from ...errors import nearest
+from ..cursor import Cursor
+from .annotations import Annotation
+from .base import Attribute
+from .clusters import Cluster, WordLabels
+from .document import DocLower, DocNeighbour, DocRun, DocTitle
+from .expressions import Expression
+from .extensions import Extension, Real
+from .ngrams import Ngrams
+from .phrases import Phrase
+from .spans import Span
+from .stage import EntityElsewhere, LabelElsewhere, PredictedLabel
+from .vectors import BinnedVector
+from .words import Affix, Word
+
+_CLASSES: tuple[type[Attribute], ...] = (
+    *(Word, Affix, Expression, Ngrams, Cluster, WordLabels),
+    *(Annotation, Extension, Span, Phrase, BinnedVector),
+    *(PredictedLabel, LabelElsewhere, EntityElsewhere),
+    *(DocLower, DocTitle, DocNeighbour, DocRun),
+    Real,
+)
+ATTRIBUTES: dict[str, type[Attribute]] = {name: of for of in _CLASSES for name in of.NAMES}
+"""The class of each attribute by name, in the order in which messages list them."""
+
+
+def parse_attribute(cursor: Cursor) -> Attribute:
+    """Parse an attribute with its arguments, or fail."""
+    start = cursor.at
+    name = cursor.take_word()
+    if name not in ATTRIBUTES:
+        near = nearest(name, ATTRIBUTES).rstrip()
+        known = f"an attribute, one of {', '.join(ATTRIBUTES)}"
+        cursor.fail(f"{known} ({near})" if near else known, at=start)
+    return ATTRIBUTES[name].parse(cursor, name)
