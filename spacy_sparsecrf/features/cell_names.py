@@ -8,7 +8,8 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..corpus.readings import Hashes, Longs, Readings
+from ..corpus.numbering import Hashes, Longs
+from ..corpus.readings import Readings
 from ..model.names import Outside, write_name, write_value
 from .attributes.annotations import Annotation
 from .attributes.base import (

@@ -46,8 +46,9 @@ def read_classes(name: str, source: Mapping[str, Any], lang: str) -> WordClasses
     RAISES: SparseCRFError if the source cannot be read or has no word classes.
     """
     if "lookups" in source:
-        table, own = str(source["lookups"]), str(source.get("lang", lang))
-        words, are_paths = _of_lookups(name, table, own)
+        words, are_paths = _of_lookups(
+            name, table=str(source["lookups"]), lang=str(source.get("lang", lang))
+        )
     else:
         are_paths = source.get("format", "brown") == "brown"
         words = dict(_of_file(name, source["path"], are_paths))
@@ -89,12 +90,12 @@ def _of_lookups(name: str, table: str, lang: str) -> tuple[dict[str, str], bool]
     if table not in paths:
         raise SparseCRFError(Errors.SC145.format(name=name, table=table, lang=lang))
     # Read the data itself: spaCy's lookup tables contain hashes instead of words.
-    found: Any = load_language_data(paths[table])
-    numbers: list[Any] = [*found.values()] if isinstance(found, dict) else [""]
+    stored: Any = load_language_data(paths[table])
+    numbers: list[Any] = [*stored.values()] if isinstance(stored, dict) else [""]
     if all(type(n) is int and 0 <= n < 2**63 for n in numbers):
         width = max(numbers, default=0).bit_length()
         written = {n: format(n, f"0{width}b")[::-1] for n in {*numbers}}
-        return {word: written[n] for word, n in found.items() if n}, True
+        return {word: written[n] for word, n in stored.items() if n}, True
     if all(type(n) in (int, float) and -_MOST_RARE < n <= 0 for n in numbers):
-        return {word: str(round(-n)) for word, n in found.items()}, False
+        return {word: str(round(-n)) for word, n in stored.items()}, False
     raise SparseCRFError(Errors.SC146.format(name=name, table=table))

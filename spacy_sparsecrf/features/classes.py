@@ -6,6 +6,7 @@ hash, and 1, 2 or 4 bytes for its class.
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 from spacy.strings import get_string_id
@@ -77,20 +78,25 @@ class WordClasses:
         dtype = np.min_scalar_type(len(classes) - 1)
         hashes, codes = [], []
         for part in (lower, others):
-            own = np.array([*map(get_string_id, part)], dtype=np.uint64)
-            own, first = np.unique(own, return_index=True)
-            hashes.append(own)
-            codes.append(np.array([*map(code.get, part.values())], dtype=dtype)[first])
-        both = np.concatenate(hashes), np.concatenate(codes)
-        return cls(*both, classes, len(hashes[0]), are_paths)
+            ids = np.array([*map(get_string_id, part)], dtype=np.uint64)
+            distinct, positions = np.unique(ids, return_index=True)
+            hashes.append(distinct)
+            codes.append(np.array([*map(code.get, part.values())], dtype=dtype)[positions])
+        return cls(
+            np.concatenate(hashes),
+            np.concatenate(codes),
+            classes=classes,
+            n_lower=len(hashes[0]),
+            are_paths=are_paths,
+        )
 
     def find(self, word: str) -> int:
         """Return the code of a word's class, 0 if it has no class."""
         parts = (word, self.n_lower, len(self)), (word.lower(), 0, self.n_lower)
-        for text, first, last in parts:
+        for text, begin, end in parts:
             wanted = np.uint64(get_string_id(text))
-            i = first + int(self.hashes[first:last].searchsorted(wanted))
-            if i < last and self.hashes[i] == wanted:
+            i = begin + int(self.hashes[begin:end].searchsorted(wanted))
+            if i < end and self.hashes[i] == wanted:
                 return int(self.codes[i])
         return 0
 
@@ -103,7 +109,13 @@ class WordClasses:
         hashes = np.concatenate((self.hashes, other.hashes[new]))
         codes = np.concatenate((self.codes, theirs)).astype(np.min_scalar_type(len(classes) - 1))
         order = np.argsort(hashes)
-        return WordClasses(hashes[order], codes[order], classes, len(hashes), self.are_paths)
+        return WordClasses(
+            hashes[order],
+            codes[order],
+            classes=classes,
+            n_lower=len(hashes),
+            are_paths=self.are_paths,
+        )
 
     def pruned(self, kept: Mapping[int, set[str]]) -> "WordClasses":
         """Remove the classes without any value in `kept`.
@@ -123,9 +135,15 @@ class WordClasses:
         # Keep all words with capitals: without entries, their lower-case forms would be found.
         stay = codes != 0
         stay[self.n_lower :] = True
-        classes = ["", *(name for name, kept in zip(self.classes, lives, strict=True) if kept)]
+        classes = ["", *compress(self.classes, lives)]
         n_lower = int(stay[: self.n_lower].sum())
-        return WordClasses(self.hashes[stay], codes[stay], classes, n_lower, self.are_paths)
+        return WordClasses(
+            self.hashes[stay],
+            codes[stay],
+            classes=classes,
+            n_lower=n_lower,
+            are_paths=self.are_paths,
+        )
 
 
 class ClassReader:
@@ -149,11 +167,16 @@ class ClassReader:
 def pack(lists: Mapping[str, WordClasses]) -> bytes:
     """Serialise word classes: a line of JSON, then the arrays that it describes, in that order."""
     heads, arrays = {}, []
-    for name, own in sorted(lists.items()):
-        values = len(own), own.n_lower, own.are_paths, own.codes.dtype.itemsize, own.classes
-        heads[name] = dict(zip(_HEAD, values, strict=True))
-        little = own.codes.dtype.newbyteorder("<")
-        arrays += [own.hashes.astype("<u8").tobytes(), own.codes.astype(little).tobytes()]
+    for name, words in sorted(lists.items()):
+        heads[name] = {
+            "n_words": len(words),
+            "n_lower": words.n_lower,
+            "are_paths": words.are_paths,
+            "code_bytes": words.codes.dtype.itemsize,
+            "classes": words.classes,
+        }
+        little = words.codes.dtype.newbyteorder("<")
+        arrays += [words.hashes.astype("<u8").tobytes(), words.codes.astype(little).tobytes()]
     head = json.dumps({"format": _FORMAT, "lists": heads}, ensure_ascii=True)
     return head.encode() + b"\n" + b"".join(arrays)
 
@@ -167,9 +190,10 @@ def unpack(data: bytes) -> dict[str, WordClasses]:
         check_json(head, {"format": int, "lists": dict}, "it")
         if head["format"] != _FORMAT:
             raise ValueError(f"format {head['format']} is not known")
-        for name, own in head["lists"].items():
-            check_json(own, _HEAD, "a list")
-            n, size = own["n_words"], own["code_bytes"]
+        for name, described in head["lists"].items():
+            check_json(described, _HEAD, "a list")
+            n = described["n_words"]
+            size = described["code_bytes"]
             if n < 0 or size not in (1, 2, 4):
                 raise ValueError("the kind of classes is not known")
             begin, at = at, at + (8 + size) * n
@@ -178,8 +202,13 @@ def unpack(data: bytes) -> dict[str, WordClasses]:
             # Copy, because arrays behind a line of text are not aligned.
             hashes = np.frombuffer(data, "<u8", n, begin).astype(np.uint64)
             codes = np.frombuffer(data, f"<u{size}", n, begin + 8 * n).astype(f"u{size}")
-            args = hashes, codes, own["classes"], own["n_lower"], own["are_paths"]
-            lists[name] = WordClasses(*args)
+            lists[name] = WordClasses(
+                hashes,
+                codes,
+                classes=described["classes"],
+                n_lower=described["n_lower"],
+                are_paths=described["are_paths"],
+            )
         if at != len(data):
             raise ValueError("it is not as long as it says")
     return lists

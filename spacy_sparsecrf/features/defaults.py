@@ -184,10 +184,11 @@ def templates_of_set(text: str, number: int) -> tuple[str, ...]:
     match = _SET.fullmatch("".join(text.split()))
     of_set, name = match.groups("") if match else ("", "")
     if of_set not in TEMPLATE_SETS or (of_set in _READ) != bool(name):
-        known = [f"@{each}(NAME)" if each in _READ else f"@{each}" for each in TEMPLATE_SETS]
-        near = nearest(text, known)
-        values = {"number": number, "template": text, "nearest": near}
-        raise SparseCRFError(Errors.SC106.format(**values, known=", ".join(known)))
+        names = [f"@{name}(NAME)" if name in _READ else f"@{name}" for name in TEMPLATE_SETS]
+        message = Errors.SC106.format(
+            number=number, template=text, nearest=nearest(text, names), known=", ".join(names)
+        )
+        raise SparseCRFError(message)
 
     def read(bits: re.Match[str]) -> str:
         return f"{_READ[of_set]}({name},{bits[1]})" if bits[1] else f"{_READ[of_set]}({name})"

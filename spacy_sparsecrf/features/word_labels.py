@@ -81,11 +81,11 @@ class WordLabelTable(NamedTuple):
     @property
     def classes(self) -> WordClasses:
         """The labels of words in all folds, as classes."""
-        known = zip(self.words, self.read[:, FOLDS].tolist(), strict=True)
+        pairs = zip(self.words, self.read[:, FOLDS].tolist(), strict=True)
         # Forms that change when lower-cased again, such as the Turkish I with a dot, are never
         # found.
-        own = {form: self.texts[i] for form, i in known if i and form == form.lower()}
-        return WordClasses.of(own, are_paths=False)
+        labels = {form: self.texts[i] for form, i in pairs if i and form == form.lower()}
+        return WordClasses.of(labels, are_paths=False)
 
     def of_tokens(self, parts: Sequence[WordTokens], folds: Longs) -> Longs:
         """Return the position in texts that each token reads, [N], from the other folds.
@@ -136,11 +136,11 @@ def count_word_labels(
     labels: [N], of all tokens, positions in names; below 0 if missing; folds: [N].
     """
     forms, words = _numbered(parts)
-    known = labels >= 0
-    pairs = words[known] * max(1, len(names)) + labels[known]
+    labelled = labels >= 0
+    pairs = words[labelled] * max(1, len(names)) + labels[labelled]
     cells, cell = np.unique(pairs, return_inverse=True)
     counts = np.zeros((len(cells), FOLDS), np.int64)
-    np.add.at(counts, (cell, folds[known]), 1)
+    np.add.at(counts, (cell, folds[labelled]), 1)
     return WordCounts(forms, names, cells, counts)
 
 
@@ -172,26 +172,29 @@ def learn_word_labels(parts: Sequence[WordCounts]) -> WordLabelTable:
     firsts = np.flatnonzero(np.diff(word, prepend=-1))
     totals = np.add.reduceat(left, firsts) if len(cells) else left
     totals = totals[np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(cells)))]
-    fold, kept = np.nonzero(((left > 0) & (left >= SHARE * totals)).T)
-    word, own = word[kept], label[kept].tolist()
+    fold, frequent = np.nonzero(((left > 0) & (left >= SHARE * totals)).T)
+    word = word[frequent]
+    labels = label[frequent].tolist()
     begins = np.flatnonzero(np.diff(fold * len(forms) + word, prepend=-1))
-    sets = [tuple(own[i:j]) for i, j in pairwise([*begins.tolist(), len(own)])]
-    named = {each: "/".join(names[i] for i in each) for each in {*sets}}
+    sets = [tuple(labels[i:j]) for i, j in pairwise([*begins.tolist(), len(labels)])]
+    named = {of_word: "/".join(names[i] for i in of_word) for of_word in {*sets}}
     texts = ["", *sorted({*named.values()})]
     position = {text: i for i, text in enumerate(texts)}
     read = np.zeros((len(forms), FOLDS + 1), np.int32)
-    read[word[begins], fold[begins]] = [position[named[each]] for each in sets]
+    read[word[begins], fold[begins]] = [position[named[of_word]] for of_word in sets]
     return WordLabelTable({form: i for i, form in enumerate(forms)}, texts, read)
 
 
 def _numbered(parts: Sequence[WordTokens]) -> tuple[list[str], Longs]:
     """Return the distinct forms of words, and the number [N] of each token's form."""
-    numbers, of_orth = dict[str, int](), dict[int, int]()
-    found = [np.zeros(0, np.int64)]
+    numbers: dict[str, int] = {}
+    of_orth: dict[int, int] = {}
+    of_tokens = [np.zeros(0, np.int64)]
     for part in parts:
         orths, of_token = np.unique(part.orths, return_inverse=True)
-        for orth in (own := orths.tolist()):
+        for orth in orths.tolist():
             if orth not in of_orth:
                 of_orth[orth] = numbers.setdefault(form_of(part.strings[orth]), len(numbers))
-        found.append(np.array([*map(of_orth.__getitem__, own)], dtype=np.int64)[of_token])
-    return list(numbers), np.concatenate(found)
+        of_distinct = [*map(of_orth.__getitem__, orths.tolist())]
+        of_tokens.append(np.array(of_distinct, dtype=np.int64)[of_token])
+    return list(numbers), np.concatenate(of_tokens)

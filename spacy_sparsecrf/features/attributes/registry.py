@@ -43,6 +43,6 @@ def parse_attribute(cursor: Cursor) -> Attribute:
     name = cursor.take_word()
     if name not in ATTRIBUTES:
         near = nearest(name, ATTRIBUTES).rstrip()
-        known = f"an attribute, one of {', '.join(ATTRIBUTES)}"
-        cursor.fail(f"{known} ({near})" if near else known, at=start)
+        expected = f"an attribute, one of {', '.join(ATTRIBUTES)}"
+        cursor.fail(f"{expected} ({near})" if near else expected, at=start)
     return ATTRIBUTES[name].parse(cursor, name)
