@@ -55,10 +55,10 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def _digest(prefix: bytes, *parts: bytes | memoryview) -> bytes:
-    found = hashlib.blake2b(prefix, digest_size=_DIGEST_SIZE)
+    digest = hashlib.blake2b(prefix, digest_size=_DIGEST_SIZE)
     for part in parts:
-        found.update(part)
-    return found.digest()
+        digest.update(part)
+    return digest.digest()
 
 
 def _padding(size: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -42,8 +42,14 @@ class WeightTable:
     @classmethod
     def empty(cls, dtype: DTypeLike) -> WeightTable:
         """Return a table without weights."""
-        none = np.empty(0, np.uint16)
-        return cls(np.empty(0, np.uint64), np.zeros(1, np.int64), none, none, np.empty(0, dtype))
+        no_labels = np.empty(0, np.uint16)
+        return cls(
+            keys=np.empty(0, np.uint64),
+            indptr=np.zeros(1, np.int64),
+            previous=no_labels,
+            labels=no_labels,
+            values=np.empty(0, dtype),
+        )
 
     @property
     def n_active(self) -> int:
@@ -62,19 +68,24 @@ class WeightTable:
 
         Zero weights are dropped; the weights of a feature stay in the given order.
         """
-        kept = np.flatnonzero(values)
-        order = kept[np.argsort(keys[kept], kind="stable")]
-        active, first = np.unique(keys[order], return_index=True)
-        pairs = np.empty(0, np.uint16) if previous is None else previous[order].astype(np.uint16)
-        indptr = np.append(first, len(order)).astype(np.int64)
-        return cls(active, indptr, pairs, labels[order].astype(np.uint16), values[order])
+        active = np.flatnonzero(values)
+        order = active[np.argsort(keys[active], kind="stable")]
+        features, starts = np.unique(keys[order], return_index=True)
+        no_labels = np.empty(0, np.uint16)
+        return cls(
+            keys=features,
+            indptr=np.append(starts, len(order)).astype(np.int64),
+            previous=no_labels if previous is None else previous[order].astype(np.uint16),
+            labels=labels[order].astype(np.uint16),
+            values=values[order],
+        )
 
     def entries(self) -> Iterator[tuple[tuple[int, int, int], np.floating]]:
         """Return pairs of (hash, previous label or -1, label) and value, one for each weight."""
         keys = np.repeat(self.keys, np.diff(self.indptr)).tolist()
         previous = self.previous.tolist() if len(self.previous) else [-1] * len(keys)
-        places = zip(keys, previous, self.labels.tolist(), strict=True)
-        return zip(places, self.values, strict=True)
+        coordinates = zip(keys, previous, self.labels.tolist(), strict=True)
+        return zip(coordinates, self.values, strict=True)
 
     def packed(self) -> file.Arrays:
         """Return the arrays to store, with the number of weights per feature instead of indptr."""
@@ -87,7 +98,8 @@ class WeightTable:
     def unpacked(cls, arrays: file.Arrays) -> WeightTable:
         """Return the table that `packed` stored."""
         indptr = np.concatenate(([0], np.cumsum(arrays["counts"], dtype=np.int64)))
-        return cls(arrays["keys"], indptr, arrays["previous"], arrays["labels"], arrays["values"])
+        stored = {name: arrays[name] for name in file.PACKED if name != "counts"}
+        return cls(indptr=indptr, **stored)
 
 
 def check_kind(kind: str) -> str:
@@ -175,20 +187,39 @@ class CRFModel:
         n = len(names.labels)
         n_outcomes = n + max(0, len(names.bounds) - 1)
         split = len(names.unigram_keys) * n_outcomes
-        is_unigram, values = coordinates < split, theta.astype(dtype)
+        is_unigram = coordinates < split
+        values = theta.astype(dtype)
         feature, outcome = np.divmod(coordinates[is_unigram], n_outcomes)
-        unigram = WeightTable.of(names.unigram_keys[feature], None, outcome, values[is_unigram])
+        unigram = WeightTable.of(
+            keys=names.unigram_keys[feature],
+            previous=None,
+            labels=outcome,
+            values=values[is_unigram],
+        )
         feature, pair = np.divmod(coordinates[~is_unigram] - split, n * (n + names.start_label))
-        pairs = pair // n, pair % n, values[~is_unigram]
-        bigram = WeightTable.of(names.bigram_keys[feature], *pairs)
-        return cls(names.labels, dtype, unigram, bigram, names.kind, names.bounds)
+        previous, label = np.divmod(pair, n)
+        bigram = WeightTable.of(
+            keys=names.bigram_keys[feature],
+            previous=previous,
+            labels=label,
+            values=values[~is_unigram],
+        )
+        return cls(
+            names.labels,
+            dtype=dtype,
+            unigram=unigram,
+            bigram=bigram,
+            kind=names.kind,
+            bounds=names.bounds,
+        )
 
     @property
     def tables(self) -> dict[str, WeightTable]:
         """The tables of weights by their names in files, including the first-stage model's."""
-        own = dict(zip(file.TABLES, (self.unigram, self.bigram), strict=True))
-        before = {} if self.first is None else self.first.tables
-        return own | {file.FIRST + name: table for name, table in before.items()}
+        tables = dict(zip(file.TABLES, (self.unigram, self.bigram), strict=True))
+        if self.first is not None:
+            tables |= {file.FIRST + name: table for name, table in self.first.tables.items()}
+        return tables
 
     @property
     def keys(self) -> list[NDArray[np.uint64]]:
@@ -205,7 +236,8 @@ class CRFModel:
 
         labels: those of the model, then others. RAISES: SparseCRFError for a repeated label.
         """
-        n, n_new = len(self.labels), len(labels) - len(self.labels)
+        n = len(self.labels)
+        n_new = len(labels) - n
         if not n_new:
             return self
         previous = self.bigram.previous.copy()
@@ -214,8 +246,26 @@ class CRFModel:
         moved = np.where(self.unigram.labels >= n, n_new, 0).astype(np.uint16)  # clusters move up
         unigram = replace(self.unigram, labels=self.unigram.labels + moved)
         bounds = (*self.bounds[:-1], len(labels)) if self.bounds else ()
-        first = None if self.first is None else self.first.with_labels(labels)
-        return CRFModel(labels, self.dtype, unigram, bigram, self.kind, bounds, first)
+        return CRFModel(
+            labels,
+            dtype=self.dtype,
+            unigram=unigram,
+            bigram=bigram,
+            kind=self.kind,
+            bounds=bounds,
+            first=None if self.first is None else self.first.with_labels(labels),
+        )
+
+    def with_weights(self, unigram: WeightTable, bigram: WeightTable) -> CRFModel:
+        """Return a model of one stage with the same labels and other weights."""
+        return CRFModel(
+            self.labels,
+            dtype=self.dtype,
+            unigram=unigram,
+            bigram=bigram,
+            kind=self.kind,
+            bounds=self.bounds,
+        )
 
     def to_bytes(self, cfg: str = "") -> bytes:
         """Serialise; the same model gives the same bytes.
@@ -227,23 +277,29 @@ class CRFModel:
             for table, weights in self.tables.items()
             for name, array in weights.packed().items()
         }
-        labels, bounds = list(self.labels), list(self.bounds)
-        meta = {"labels": labels, "dtype": self.dtype, "kind": self.kind, "bounds": bounds}
-        return file.write(meta | ({file.CFG: cfg} if cfg else {}), arrays)
+        meta: dict[str, Any] = {
+            "labels": list(self.labels),
+            "dtype": self.dtype,
+            "kind": self.kind,
+            "bounds": list(self.bounds),
+        }
+        if cfg:
+            meta[file.CFG] = cfg
+        return file.write(meta, arrays)
 
-    def from_bytes(self, data: bytes) -> CRFModel:
-        """Replace this model by a serialised one.
+    @classmethod
+    def from_bytes(cls, data: bytes) -> CRFModel:
+        """Load a serialised model.
 
-        RAISES: SparseCRFError for data that is invalid or of a newer format, see `file`; the model
-        then stays unchanged.
+        RAISES: SparseCRFError for data that is invalid or of a newer format, see `file`.
         """
         with reported_as(Errors.SC314):
             meta, arrays = file.read(data)
             file.check_meta(meta)
             labels, dtype, kind, bounds = (meta[key] for key in file.META)
-            empty = CRFModel(labels, dtype, kind=kind, bounds=bounds)
-            file.check_arrays(arrays, dtype, len(labels), empty.n_outcomes)
-        first = None
+            model = cls(labels, dtype, kind=kind, bounds=bounds)
+            file.check_arrays(arrays, dtype, len(labels), model.n_outcomes)
+        first_stage = None
         for prefix in file.prefixes_of(arrays):
             unigram, bigram = (
                 WeightTable.unpacked(
@@ -251,16 +307,16 @@ class CRFModel:
                 )
                 for table in file.TABLES
             )
-            first = CRFModel(labels, dtype, unigram, bigram, kind, bounds, first)
-        assert first is not None  # The last prefix is always "".
-        first.cfg = meta.get(file.CFG, "")
-        vars(self).update(vars(first))
-        return self
+            model = model.with_weights(unigram, bigram)
+            model.first, first_stage = first_stage, model
+        model.cfg = meta.get(file.CFG, "")
+        return model
 
     def to_disk(self, path: str | Path) -> None:
         """Write to a file. RAISES: SparseCRFError if the file cannot be written."""
         write_files(Path(path).parent, {Path(path).name: self.to_bytes()}, "the path")
 
-    def from_disk(self, path: str | Path) -> CRFModel:
-        """Replace this model by one from a file. RAISES: as `from_bytes`."""
-        return self.from_bytes(Path(path).read_bytes())
+    @classmethod
+    def from_disk(cls, path: str | Path) -> CRFModel:
+        """Load a model from a file. RAISES: as `from_bytes`."""
+        return cls.from_bytes(Path(path).read_bytes())

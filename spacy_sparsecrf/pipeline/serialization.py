@@ -102,7 +102,7 @@ def load_parts(
     if CFG in parts:
         cfg = read_cfg(parts[CFG], source)
     if MODEL in parts:
-        saved = model = CRFModel().from_bytes(parts[MODEL])
+        saved = model = CRFModel.from_bytes(parts[MODEL])
         has_first, reads = model.first is not None, bool(getattr(features, "stacked", ()))
         if has_first != reads and (has_first or model.n_active):
             raise SparseCRFError(Errors.SC415.format(name=name))
@@ -199,7 +199,7 @@ def load_earlier(setup: Setup, init_weights: str | Path | None) -> Earlier:
         if not path:
             continue
         file = _find(Path(path), setup.name, key.format(name=setup.name))
-        models[key] = CRFModel().from_bytes(file.read_bytes())
+        models[key] = CRFModel.from_bytes(file.read_bytes())
         classes = read_part(file.parent, CLUSTERS)
         if (saved := file.with_name(CFG)).exists():
             cfg = read_cfg(read_part(file.parent, CFG), saved)

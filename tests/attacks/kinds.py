@@ -74,8 +74,8 @@ def predictions(model: CRFModel) -> Arrays:
 
 def use_model(data: bytes) -> Arrays:
     """Load a model, predict, save it, load it again, and compare predictions."""
-    model = CRFModel().from_bytes(data)
-    again = CRFModel().from_bytes(model.to_bytes())
+    model = CRFModel.from_bytes(data)
+    again = CRFModel.from_bytes(model.to_bytes())
     assert again.to_bytes() == model.to_bytes()
     if not model.labels:  # The model of an untrained component, which refuses to predict.
         return []

@@ -121,7 +121,7 @@ def test_decoding_equals_enumeration(clusters):
     problem, observations = random_problem(82, N_LABELS, [4, 1, 0, 5], n_bigram=0, n_values=4)
     training = make_training(problem, clusters)
     training.step()
-    model = CRFModel().from_bytes(training.model().to_bytes())
+    model = CRFModel.from_bytes(training.model().to_bytes())
     assert model.bounds == cluster_bounds(N_LABELS, clusters)
     assert model.to_bytes() == training.model().to_bytes()
     decoder, mu = Decoder(model), dense_weights(training, problem, clusters)
@@ -142,7 +142,7 @@ def test_a_label_that_is_added_joins_the_last_cluster():
     model = training.model()
     before = Decoder(model).marginals(observations)
     model = model.with_labels((*model.labels, "new"))
-    after = Decoder(CRFModel().from_bytes(model.to_bytes())).marginals(observations)
+    after = Decoder(CRFModel.from_bytes(model.to_bytes())).marginals(observations)
     np.testing.assert_allclose(after[:, :4], before[:, :4], atol=1e-12)
     np.testing.assert_allclose(after[:, 4:].sum(axis=1), before[:, 4:].sum(axis=1), atol=1e-12)
     assert np.all(after[:, 7] > 0.0)
@@ -164,4 +164,4 @@ def test_what_cannot_be_clustered_is_refused():
 def test_unsound_clusters_are_refused_even_with_a_fitting_digest(bounds):
     meta, arrays = model_file.read(CRFModel(["a", "b"], kind="maxent", bounds=(0, 2)).to_bytes())
     with pytest.raises(SparseCRFError, match="SC314.*clusters"):
-        CRFModel().from_bytes(model_file.write({**meta, "bounds": bounds}, arrays))
+        CRFModel.from_bytes(model_file.write({**meta, "bounds": bounds}, arrays))

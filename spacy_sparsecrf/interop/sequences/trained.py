@@ -126,7 +126,7 @@ class TrainedWeights:
         damage = (ValueError, LookupError, TypeError)
         with reported_as(Errors.SC631, damage, path=path, program="CRFsuite"):
             values = srsly.msgpack_loads(data)
-            model = CRFModel().from_bytes(values["model"])
+            model = CRFModel.from_bytes(values["model"])
             attributes = [name.decode("utf8", "surrogateescape") for name in values["attributes"]]
             keys = np.concatenate(model.keys)
             if len(keys) and not ALWAYS <= keys.min() <= keys.max() <= len(attributes) + ALWAYS:
