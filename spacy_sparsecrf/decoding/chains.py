@@ -33,6 +33,17 @@ class PairScores:
     slack: Floats
     exponentials: tuple[Floats, Floats] | None = None
 
+    @classmethod
+    def masked(
+        cls, pairs: Floats, transitions: Transitions, *, prune: bool, keep: bool
+    ) -> "PairScores":
+        """Mask pair scores [C, Y + 1, Yp] for Viterbi, in place.
+
+        prune: see `Transitions.finish`; keep: whether to mask a copy instead.
+        """
+        ready = pairs.copy() if keep else pairs
+        return cls(pairs, ready, transitions.finish(ready, prune))
+
 
 @dataclass
 class Chains:
@@ -57,7 +68,13 @@ class Chains:
     @property
     def scored(self) -> Scored:
         """The sequences, as an argument of kernels."""
-        return Scored(self.n_labels, self.offsets, self.scores, self.context, self.pairs.ready)
+        return Scored(
+            n_labels=self.n_labels,
+            offsets=self.offsets,
+            scores=self.scores,
+            context=self.context,
+            pairs=self.pairs.ready,
+        )
 
     @property
     def search(self) -> Search:
@@ -72,10 +89,10 @@ class Chains:
 
     def close(self, penalty: float) -> None:
         """Forbid labels that may not end a sequence; in soft sequences, subtract a penalty."""
-        last = self.offsets[1:][np.diff(self.offsets) > 0] - 1
-        costs = np.where(self.soft_tokens()[last], penalty, np.inf)[:, None]
-        open_ends = self.transitions.ends
-        self.scores[last, : self.n_labels] -= np.where(open_ends, 0.0, costs)
+        end_tokens = self.offsets[1:][np.diff(self.offsets) > 0] - 1
+        costs = np.where(self.soft_tokens()[end_tokens], penalty, np.inf)[:, None]
+        valid_ends = self.transitions.ends
+        self.scores[end_tokens, : self.n_labels] -= np.where(valid_ends, 0.0, costs)
 
 
 @dataclass(frozen=True)
@@ -134,29 +151,39 @@ def with_subsets(chains: Chains, bits: Longs, m: int) -> Chains:
 
     bits: [Y + 1, Y], m: see `PlainChain.relaxed`.
     """
-    n, after = chains.n_labels, np.arange(m)
-    subset, new = after[:, None, None], bits[:, None, :, None]
-    costs = np.where(subset | new == after, np.where(subset & new, REPEATED, 0.0), np.inf)
+    n = chains.n_labels
+    next_subset = np.arange(m)
+    subset = next_subset[:, None, None]
+    begun = bits[:, None, :, None]
+    repeated = np.where(subset & begun, REPEATED, 0.0)
+    costs = np.where(subset | begun == next_subset, repeated, np.inf)
     # The first of the last rows is that of the first token.
     ready = chains.pairs.ready[:, :, None, :n, None]
     pairs = np.ascontiguousarray(ready - costs).reshape(len(ready), -1, n * m)
-    own = PairScores(pairs, pairs, np.full((len(pairs), n * m), np.inf))
     search = search_all(n * m, chains.search.favourite * m)
-    others = chains.context, own, replace(chains.transitions, search=search)
-    return Chains(chains.offsets, n * m, chains.scores[:, :n].repeat(m, axis=1), *others)
+    return Chains(
+        offsets=chains.offsets,
+        n_labels=n * m,
+        scores=chains.scores[:, :n].repeat(m, axis=1),
+        context=chains.context,
+        pairs=PairScores(pairs, pairs, np.full((len(pairs), n * m), np.inf)),
+        transitions=replace(chains.transitions, search=search),
+    )
 
 
 def checked_permitted(permitted: Mask, n_tokens: int, n_labels: int) -> Mask:
     """Check the shape and type of permitted labels. RAISES: SparseCRFError."""
-    return checked_mask(permitted, (n_tokens, n_labels), "permitted labels", "permitted")
+    return checked_mask(
+        permitted, (n_tokens, n_labels), what="permitted labels", method="permitted"
+    )
 
 
 def _opened(permitted: Mask) -> Mask:
     """Permit all labels for tokens without a permitted label."""
-    none = permitted.sum(axis=1) == 0
-    if none.any():
-        warn(Warnings.SCW402.format(n=int(none.sum())))
-    opened: Mask = permitted | none[:, None]
+    is_closed = permitted.sum(axis=1) == 0
+    if is_closed.any():
+        warn(Warnings.SCW402.format(n=int(is_closed.sum())))
+    opened: Mask = permitted | is_closed[:, None]
     return opened
 
 
@@ -167,21 +194,29 @@ def _soften(chains: Chains, permitted: Mask) -> float:
     """
     from ..kernels.viterbi import find_possible
 
-    transitions, n = chains.transitions, chains.n_labels
+    transitions = chains.transitions
+    n = chains.n_labels
     possible = np.empty(len(chains.offsets) - 1, dtype=bool)
-    find_possible(chains.offsets, permitted, transitions.valid, transitions.ends, possible)
+    find_possible(
+        offsets=chains.offsets,
+        permitted=permitted,
+        valid=transitions.valid,
+        ends=transitions.ends,
+        possible=possible,
+    )
     if possible.all():
         return np.inf
     warn(Warnings.SCW401.format(n=int((~possible).sum())))
     chains.soft = ~possible
     tokens = chains.soft_tokens()
-    used, renumbered = np.unique(chains.context[tokens], return_inverse=True)
-    free, ready = chains.pairs.free[used], chains.pairs.ready
+    contexts, renumbered = np.unique(chains.context[tokens], return_inverse=True)
+    free = chains.pairs.free[contexts]
+    hard = chains.pairs.ready
     length = int(np.diff(chains.offsets)[chains.soft].max())
     spread = np.ptp(chains.scores[tokens, :n], axis=1).max() + np.ptp(free[:, :, :n])
     penalty = float((length + 1) * (spread + np.log(n)) + FAR)
     chains.context = chains.context.copy()
-    chains.context[tokens] = len(ready) + renumbered
-    ready = np.concatenate((ready, free + transitions.mask(penalty)))
+    chains.context[tokens] = len(hard) + renumbered
+    ready = np.concatenate((hard, free + transitions.penalties(penalty)))
     chains.pairs = PairScores(ready, ready, np.full((len(ready), ready.shape[2]), np.inf))
     return penalty

@@ -35,31 +35,40 @@ class Once:
         chosen = {*(names or ())}
         parts = [label.partition("-") for label in labels]
         types = [kind if letter in (*"BILUES",) else "" for letter, _, kind in parts]
-        own = set[str]() if only_types else {*labels}
-        known = {*types, *own} - {""}
-        for name in sorted(chosen - known):
-            values = {"where": where, "name": name, "nearest": nearest(name, known)}
-            raise SparseCRFError(Errors.SC419.format(**values, known=", ".join(sorted(known))))
-        listed = {*types} & chosen - own
+        label_names = set[str]() if only_types else {*labels}
+        names_of_all = {*types, *label_names} - {""}
+        for name in sorted(chosen - names_of_all):
+            message = Errors.SC419.format(
+                where=where,
+                name=name,
+                nearest=nearest(name, names_of_all),
+                known=", ".join(sorted(names_of_all)),
+            )
+            raise SparseCRFError(message)
+        listed = {*types} & chosen - label_names
         # A label of a type that is listed belongs to it: a span has one run of the label at most.
-        of = [
-            kind if kind in listed else label if label in chosen & own else ""
+        name_of = [
+            kind if kind in listed else label if label in chosen & label_names else ""
             for label, kind in zip(labels, types, strict=True)
         ]
 
-        def begun(before: int, y: int) -> str:
-            inside = labels[before].startswith(("B", "I")) and labels[y].startswith(("I", "L", "E"))
-            goes_on = of[before] == of[y] and (inside if of[y] in listed else before == y)
-            return "" if goes_on else of[y]
+        def begun(previous: int, y: int) -> str:
+            name = name_of[y]
+            is_inside = labels[previous].startswith(("B", "I")) and labels[y].startswith(
+                ("I", "L", "E")
+            )
+            goes_on = name_of[previous] == name and (is_inside if name in listed else previous == y)
+            return "" if goes_on else name
 
         ids = range(len(labels))
         # The last row, also with index -1, is of the first token.
-        self._begun = [*([begun(before, y) for y in ids] for before in ids), of]
+        self._begun = [*([begun(previous, y) for y in ids] for previous in ids), name_of]
 
     def repeats(self, path: Sequence[int]) -> list[str]:
         """Return the names that a path begins again, once for each time."""
-        begun = [x for before, y in pairwise((-1, *path)) if (x := self._begun[before][y])]
-        return [x for k, x in enumerate(begun) if x in begun[:k]]
+        steps = pairwise((-1, *path))
+        begun = [name for previous, y in steps if (name := self._begun[previous][y])]
+        return [name for k, name in enumerate(begun) if name in begun[:k]]
 
     def best(self, chain: Any) -> list[int]:
         """Return the best labels of a `PlainChain`, or of a `Posterior` of one sequence."""
@@ -70,16 +79,17 @@ class Once:
 
         chain: see `best`; paths: the best of all; n: their number, of a `Posterior`.
         """
-        tracked, size = list[str](), len(self._begun[-1])
-        while new := [x for path in paths for x in self.repeats(path) if x not in tracked]:
+        tracked = list[str]()
+        n_labels = len(self._begun[-1])
+        while untracked := [x for path in paths for x in self.repeats(path) if x not in tracked]:
             m = 2 << len(tracked)
-            if chain.n_contexts * (size * m) ** 2 > MOST_STATES**2:
-                warn(Warnings.SCW404.format(name=new[0], n=len(paths[0]), most=len(tracked)))
+            if chain.n_contexts * (n_labels * m) ** 2 > MOST_STATES**2:
+                warn(Warnings.SCW404.format(name=untracked[0], n=len(paths[0]), most=len(tracked)))
                 break
             # One at a time: without its repetitions, others may vanish.
-            tracked.append(new[0])
-            places = {name: 1 << k for k, name in enumerate(tracked)}
-            bits = [[places.get(x, 0) for x in row] for row in self._begun]
+            tracked.append(untracked[0])
+            bit_of = {name: 1 << k for k, name in enumerate(tracked)}
+            bits = [[bit_of.get(name, 0) for name in row] for row in self._begun]
             paths = chain.relaxed(bits, m, **n)
         for name in tracked:
             if name in self.repeats(paths[0]):

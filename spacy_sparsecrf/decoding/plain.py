@@ -23,7 +23,8 @@ class PlainChain:
     """
 
     def __init__(self, scores: Rows, pairs: Sequence[Rows]) -> None:
-        self._scores, self._pairs = scores, pairs
+        self._scores = scores
+        self._pairs = pairs
 
     n_contexts = 1  # matrices of pairs that a search of states needs
 
@@ -36,19 +37,19 @@ class PlainChain:
         The lowest label wins a tie, of the last token first.
         """
         best: list[float] = []
-        before = []
+        previous = []
         for scores, pairs in zip(self._scores, self._pairs, strict=True):
             if not best:
                 best = [*map(add, scores, pairs[-1])]
                 continue
             steps = [[*map(add, best, column)] for column in zip(*pairs[:-1], strict=True)]
             tops = [*map(max, steps)]
-            before.append([step.index(top) for step, top in zip(steps, tops, strict=True)])
+            previous.append([step.index(top) for step, top in zip(steps, tops, strict=True)])
             best = [*map(add, scores, tops)]
-        found = [best.index(max(best))] if best else []
-        for labels in reversed(before):
-            found.append(labels[found[-1]])
-        return found[::-1]
+        path = [best.index(max(best))] if best else []
+        for labels in reversed(previous):
+            path.append(labels[path[-1]])
+        return path[::-1]
 
     def relaxed(self, bits: Bits, m: int) -> list[list[int]]:
         """Find the most probable labels given that none of K names is repeated, if possible.
@@ -59,13 +60,13 @@ class PlainChain:
         """
         best: dict[tuple[int, int], Any] = {(-1, 0): (0.0, ())}
         for scores, pairs in zip(self._scores, self._pairs, strict=True):
-            found: dict[tuple[int, int], Any] = {}
-            for (before, subset), (total, path) in sorted(best.items()):
-                for y, new in enumerate(bits[before]):
-                    value = total + (pairs[before][y] - REPEATED * bool(subset & new))
-                    if value > found.get((y, subset | new), (-math.inf,))[0]:
-                        found[y, subset | new] = value, path
-            best = {(y, s): (scores[y] + x, (*path, y)) for (y, s), (x, path) in found.items()}
+            reached: dict[tuple[int, int], Any] = {}
+            for (previous, subset), (total, path) in sorted(best.items()):
+                for y, begun in enumerate(bits[previous]):
+                    score = total + (pairs[previous][y] - REPEATED * bool(subset & begun))
+                    if score > reached.get((y, subset | begun), (-math.inf,))[0]:
+                        reached[y, subset | begun] = score, path
+            best = {(y, s): (scores[y] + x, (*path, y)) for (y, s), (x, path) in reached.items()}
         state = max(sorted(best), key=lambda state: best[state][0])
         return [[*best[state][1]]]
 
@@ -76,13 +77,15 @@ class PlainChain:
         for scores, pairs in zip(self._scores[:0:-1], self._pairs[:0:-1], strict=True):
             behind = [*map(add, scores, beta[-1])]
             beta.append([log_sum(map(add, row, behind)) for row in pairs[:-1]])
-        both = zip(self._alpha, reversed(beta), strict=False)
-        return [[math.exp(a + b - self.log_z) for a, b in zip(*rows, strict=True)] for rows in both]
+        return [
+            [math.exp(a + b - self.log_z) for a, b in zip(alpha_t, beta_t, strict=True)]
+            for alpha_t, beta_t in zip(self._alpha, reversed(beta), strict=False)
+        ]
 
     def log_probability(self, labels: Sequence[int]) -> float:
         """Compute log p(y | x) of the labels [T]."""
         steps = zip(self._scores, self._pairs, (-1, *labels), labels, strict=False)
-        score = sum(scores[y] + pairs[before][y] for scores, pairs, before, y in steps)
+        score = sum(scores[y] + pairs[previous][y] for scores, pairs, previous, y in steps)
         return min(score - self.log_z, 0.0)
 
     @cached_property
@@ -93,12 +96,14 @@ class PlainChain:
     @cached_property
     def _alpha(self) -> list[list[float]]:
         """The logarithms of the sums over paths up to a token with a label: [T][Y]."""
-        found: list[list[float]] = []
+        alpha: list[list[float]] = []
         for scores, pairs in zip(self._scores, self._pairs, strict=True):
-            columns = zip(*pairs[:-1], strict=True)
-            sums = [log_sum(map(add, found[-1], each)) for each in columns] if found else pairs[-1]
-            found.append([*map(add, scores, sums)])
-        return found
+            sums = pairs[-1]
+            if alpha:
+                columns = zip(*pairs[:-1], strict=True)
+                sums = [log_sum(map(add, alpha[-1], column)) for column in columns]
+            alpha.append([*map(add, scores, sums)])
+        return alpha
 
 
 def log_sum(values: Iterable[float]) -> float:

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..corpus.numbering import Floats, Ints
 from ..kernels import log_space
-from ..kernels.layout import Scored
 from ..kernels.log_space import Backward, Forward, Runs
 from ..kernels.numba_support import Bound
 from ..kernels.viterbi import find_paths, viterbi
@@ -25,13 +24,23 @@ _score, _viterbi = Bound(log_space.score_paths), Bound(viterbi)
 
 def run(chains: Chains, backward: Backward | None = None) -> Forward:
     """Run the forward recursion; given its arrays, also the backward recursion."""
-    (n, padded), pairs = chains.scores.shape, chains.pairs
+    n, padded = chains.scores.shape
+    pairs = chains.pairs
     if pairs.exponentials is None:
         psi, shift = np.empty_like(pairs.ready), np.empty(len(pairs.ready))
-        log_space.exponentiate_pairs(chains.n_labels, pairs.ready, psi, shift)
+        log_space.exponentiate_pairs(
+            n_labels=chains.n_labels, pairs=pairs.ready, psi=psi, shift=shift
+        )
         pairs.exponentials = psi, shift
-    own = np.empty((n, padded)), np.empty(n), np.empty(len(chains.offsets) - 1)
-    forward, space = Forward(*pairs.exponentials, *own), np.empty((3, padded))
+    psi, shift = pairs.exponentials
+    forward = Forward(
+        psi=psi,
+        shift=shift,
+        alpha=np.empty((n, padded)),
+        scale=np.empty(n),
+        log_z=np.empty(len(chains.offsets) - 1),
+    )
+    space = np.empty((3, padded))
     if backward is None:
         _forward(chains.scored, forward, space)
     else:
@@ -49,7 +58,8 @@ class Posterior:
     """The distribution of the label sequences of chains; all answers share one recursion."""
 
     def __init__(self, chains: Chains) -> None:
-        self._chains, self.n_contexts = chains, len(chains.pairs.ready)
+        self._chains = chains
+        self.n_contexts = len(chains.pairs.ready)
 
     def __len__(self) -> int:
         return len(self._chains.scores)
@@ -60,10 +70,10 @@ class Posterior:
 
     def labels(self) -> list[int]:
         """Return the labels of the most probable path of each sequence: [N]."""
-        chains, labels = self._chains, np.empty(len(self), np.int32)
-        best_labels(chains, chains.scores.copy(), labels)
-        found: list[int] = labels.tolist()
-        return found
+        labels = np.empty(len(self), np.int32)
+        best_labels(self._chains, self._chains.scores.copy(), labels)
+        ids: list[int] = labels.tolist()
+        return ids
 
     def relaxed(self, bits: Bits, m: int, n: int = 1) -> list[list[int]]:
         """Find the n best paths of one sequence; see `PlainChain.relaxed`."""
@@ -71,8 +81,8 @@ class Posterior:
         if n == 1:
             return [[state // m for state in Posterior(states).labels()]]
         [(paths, totals)] = best_paths(states, n, np.zeros(1))
-        found: list[list[int]] = (paths[totals > totals[0] - REPEATED / 2] // m).tolist()
-        return found
+        best: list[list[int]] = (paths[totals > totals[0] - REPEATED / 2] // m).tolist()
+        return best
 
     def marginals(self) -> Floats:
         """Compute p(y_t = y | x): [N, Y]."""
@@ -82,9 +92,11 @@ class Posterior:
 
     def log_probabilities(self, labels: Sequence[int] | Ints) -> Floats:
         """Compute log p(y | x) of one path of each sequence. labels: [N]. RETURNS: [S]."""
-        given, found = np.ascontiguousarray(labels, np.int32), np.empty_like(self._forward.log_z)
-        _score(self._chains.scored, given, self._forward.log_z, found)
-        return found
+        ids = np.ascontiguousarray(labels, np.int32)
+        log_z = self._forward.log_z
+        log_p = np.empty_like(log_z)
+        _score(self._chains.scored, ids, log_z, log_p)
+        return log_p
 
     def log_probability(self, labels: Sequence[int]) -> float:
         """Compute log p(y | x) of labels of all tokens."""
@@ -93,34 +105,39 @@ class Posterior:
 
 def best_labels(chains: Chains, scores: Floats, labels: Ints) -> None:
     """Find the most probable labels [N]. scores: those of the chains; they are overwritten."""
-    own, best = (chains.n_labels, chains.offsets, scores, chains.context), np.empty(scores.shape[1])
-    _viterbi(Scored(*own, chains.pairs.ready), chains.pairs.slack, chains.search, best, labels)
+    scored = chains.scored._replace(scores=scores)
+    best = np.empty(scores.shape[1])
+    _viterbi(scored, chains.pairs.slack, chains.search, best, labels)
 
 
-def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
+def posterior_labels(chains: Chains, marginals: Floats, labels: Ints) -> None:
     """Find the valid path with the largest sum of marginals.
 
-    found: [N, Y], of `marginals`; labels: [N], out. In soft sequences, a path with fewer invalid
+    marginals: [N, Y]; labels: [N], out. In soft sequences, a path with fewer invalid
     transitions always wins.
     """
-    chosen, transitions = posterior_chains(chains, found), chains.transitions
-    if transitions.masked or transitions.search.favourite:
-        best_labels(chosen, chosen.scores, labels)
-    else:
+    chosen = posterior_chains(chains, marginals)
+    if chains.transitions.are_free:
         labels[:] = chosen.scores.argmax(axis=1)
+    else:
+        best_labels(chosen, chosen.scores, labels)
 
 
-def posterior_chains(chains: Chains, found: Floats) -> Chains:
+def posterior_chains(chains: Chains, marginals: Floats) -> Chains:
     """Return chains whose scores are the marginals [N, Y]; see `posterior_labels`."""
     n, transitions = chains.n_labels, chains.transitions
-    possible = chains.scores[:, :n] > -np.inf
+    are_possible = chains.scores[:, :n] > -np.inf
     scores = np.full_like(chains.scores, -np.inf)
-    scores[:, :n] = np.where(possible, found, -np.inf)
+    scores[:, :n] = np.where(are_possible, marginals, -np.inf)
     penalty = len(scores) + 1.0
-    pairs = np.stack([transitions.mask(np.inf), transitions.mask(penalty)])
-    slack, context = np.full((2, scores.shape[1]), np.inf), chains.soft_tokens().astype(np.int32)
-    own = PairScores(pairs, pairs, slack)
-    chosen = replace(chains, scores=scores, context=context, pairs=own)
+    pairs = np.stack([transitions.penalties(np.inf), transitions.penalties(penalty)])
+    slack = np.full((2, scores.shape[1]), np.inf)
+    chosen = replace(
+        chains,
+        scores=scores,
+        context=chains.soft_tokens().astype(np.int32),
+        pairs=PairScores(pairs, pairs, slack),
+    )
     chosen.close(penalty)
     return chosen
 
@@ -132,16 +149,23 @@ def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
 
 def best_paths(chains: Chains, n: int, log_z: Floats) -> list[tuple[Ints, Floats]]:
     """Find the n best paths of each sequence, and their scores less log_z, at most 0."""
-    found = []
+    by_sequence = []
     for s, log_sum in enumerate(log_z):
         begin, end = int(chains.offsets[s]), int(chains.offsets[s + 1])
         most = min(n, chains.n_labels ** (end - begin))
         labels, totals = np.empty((most, end - begin), dtype=np.int32), np.zeros(most)
         if end > begin:
-            kept = find_paths(begin, end, chains.scored, chains.search.favourite, labels, totals)
-            labels, totals = labels[:kept], totals[:kept] - log_sum
-        found.append((labels, np.minimum(totals, 0.0)))
-    return found
+            n_paths = find_paths(
+                begin=begin,
+                end=end,
+                scored=chains.scored,
+                favourite=chains.search.favourite,
+                labels=labels,
+                totals=totals,
+            )
+            labels, totals = labels[:n_paths], totals[:n_paths] - log_sum
+        by_sequence.append((labels, np.minimum(totals, 0.0)))
+    return by_sequence
 
 
 def span_probabilities(chains: Chains, spans: SpanEvents) -> Floats:
@@ -150,9 +174,21 @@ def span_probabilities(chains: Chains, spans: SpanEvents) -> Floats:
     forward = run(chains, backward)
     n_sequences = len(chains.offsets) - 1
     sequence = np.repeat(np.arange(n_sequences, dtype=np.int32), np.diff(chains.offsets))
-    found = np.empty(len(spans.starts))
-    bounded = spans.after is not None
-    after = np.empty((0, chains.n_labels), bool) if spans.after is None else spans.after
-    runs = Runs(spans.starts, spans.run_ptr, spans.runs, bounded, after)
-    log_space.score_spans(chains.scored, sequence, forward, backward, runs, found)
-    return np.exp(found)
+    log_p = np.empty(len(spans.starts))
+    no_labels = np.empty((0, chains.n_labels), bool)
+    runs = Runs(
+        starts=spans.starts,
+        ptr=spans.run_ptr,
+        labels=spans.runs,
+        bounded=spans.after is not None,
+        next_labels=no_labels if spans.after is None else spans.after,
+    )
+    log_space.score_spans(
+        scored=chains.scored,
+        sequence=sequence,
+        forward=forward,
+        backward=backward,
+        runs=runs,
+        log_p=log_p,
+    )
+    return np.exp(log_p)

@@ -5,9 +5,8 @@ their weights, and `WordScores` caches sums over the features that depend on one
 they are looked up once. Imports numba.
 """
 
-from collections.abc import Callable
 from threading import Lock, local
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from ..corpus.readings import Readings, Templates
 from ..kernels import model_lookup
 from ..kernels.layout import SharedPairs, Tokens, Values, search_all
 from ..kernels.model_lookup import KeptSums, LookupSpace, RowTable, WordGroups
-from ..kernels.numba_support import bind
+from ..kernels.numba_support import Bound
 from ..kernels.values import value_scores
 from ..model.model import WeightTable
 
@@ -39,25 +38,25 @@ class ModelRows:
     """
 
     def __init__(self, table: WeightTable, padded: int) -> None:
-        own = table.labels.astype(np.int32)
+        columns = table.labels.astype(np.int32)
         if len(table.previous):
-            own += table.previous.astype(np.int32) * padded
-        found = model_lookup.build_rows(table.keys, table.indptr)
-        self.arrays = RowTable(*found, own, table.values.astype(np.float64))
+            columns += table.previous.astype(np.int32) * padded
+        hashes = model_lookup.build_rows(table.keys, table.indptr)
+        self.arrays = RowTable(*hashes, columns, table.values.astype(np.float64))
 
     def find(self, hashes: NDArray[np.uint64]) -> Entries:
         """Find the entries of features: [N, P] uint64, 0 for features without weights.
 
         hashes: [N, P] uint64, 0 = no feature.
         """
-        found = np.empty(hashes.shape, dtype=np.uint64)
-        model_lookup.find_entries(hashes, self.arrays, found)
-        return found
+        entries = np.empty(hashes.shape, dtype=np.uint64)
+        model_lookup.find_entries(hashes, self.arrays, entries)
+        return entries
 
-    def score(self, found: Entries, width: int) -> Floats:
-        """Sum the weights of features by position: [N, width]. found: [N, P], of `find`."""
-        scores = np.empty((len(found), width))
-        model_lookup.add_rows(found, self.arrays, scores)
+    def score(self, entries: Entries, width: int) -> Floats:
+        """Sum the weights of features by position: [N, width]. entries: [N, P], of `find`."""
+        scores = np.empty((len(entries), width))
+        model_lookup.add_rows(entries, self.arrays, scores)
         return scores
 
 
@@ -66,15 +65,15 @@ def dense_rows(table: WeightTable, keys: NDArray[np.uint64], padded: int, width:
 
     padded: Yp; width: Yp, or (Y + 1) * Yp for pairs.
     """
-    found = find_keys(table.keys, keys)
-    columns = np.flatnonzero(found >= 0)
+    features = find_keys(table.keys, keys)
+    columns = np.flatnonzero(features >= 0)
     dense = np.zeros((len(columns), width))
-    for row, at in zip(dense, found[columns], strict=True):
-        own = slice(table.indptr[at], table.indptr[at + 1])
-        places = table.labels[own].astype(np.int64)
+    for row, feature in zip(dense, features[columns], strict=True):
+        weights = slice(table.indptr[feature], table.indptr[feature + 1])
+        positions = table.labels[weights].astype(np.int64)
         if len(table.previous):
-            places += table.previous[own].astype(np.int64) * padded
-        row[places] = table.values[own]
+            positions += table.previous[weights].astype(np.int64) * padded
+        row[positions] = table.values[weights]
     return columns, dense
 
 
@@ -87,22 +86,31 @@ class ValueScores:
     def __init__(self, unigram: WeightTable, padded: int) -> None:
         self._unigram = unigram
         self._padded = padded
-        self._last: tuple[NDArray[np.uint64], ValueTable] | None = None
+        # Features with real values, and the table of their weights.
+        self._cached: tuple[NDArray[np.uint64], ValueTable] | None = None
 
     def add(self, source: Observations | Readings, scores: Floats) -> None:
         """Add the scores of real-valued features to the scores of N tokens, [N, Yp]."""
         keys = source.value_keys
         if not len(keys) or not len(scores):
             return
-        last = self._last
-        if last is None or last[0] is not keys:
+        cached = self._cached
+        if cached is None or cached[0] is not keys:
             table = dense_rows(self._unigram, keys, self._padded, self._padded)
-            last = self._last = keys, table
-        columns, dense = last[1]
+            cached = self._cached = keys, table
+        columns, dense = cached[1]
         if len(columns):
             n = len(scores)
             features = Values(source.values, np.arange(n), columns)
-            value_scores(0, n, features, dense, True, scores)
+            value_scores(first=0, last=n, features=features, table=dense, add=True, scores=scores)
+
+
+class WordCache(NamedTuple):
+    """Cached sums of words: their lexicon, the sums, and the number of rows in use."""
+
+    lexicon: object
+    sums: KeptSums
+    n_rows: int
 
 
 class WordScores:
@@ -119,70 +127,83 @@ class WordScores:
     """
 
     def __init__(self, rows: ModelRows, templates: Templates, padded: int) -> None:
-        near, others = _by_distance(templates)
-        order = [p for features in near.values() for p in features] + others
         self.templates = templates
+        near, others = _by_distance(templates)
+        order = [p for columns in near.values() for p in columns] + others
         sizes = [0, *map(len, near.values()), len(others)]
         groups = WordGroups(np.array([*near], np.int64), np.cumsum(sizes, dtype=np.int64))
         self._model = groups, templates.conjunctions.select(order).plan, rows.arrays
         self._n_groups, self._shape = len(near), (len(order), padded)
         self._max_rows = MAX_BYTES // (8 * padded)
-        nothing = np.zeros((1, 1, padded)), np.zeros((1, padded)), np.zeros(padded)
-        self._no_pairs = SharedPairs(0, *nothing, search_all(0))
-        # The lexicon of the cached words, their sums, and the number of rows in use.
-        self._kept: tuple[object, KeptSums, int] = None, self._empty(0), 1
+        self._no_pairs = SharedPairs(
+            n_labels=0,
+            pairs=np.zeros((1, 1, padded)),
+            slack=np.zeros((1, padded)),
+            closing=np.zeros(padded),
+            search=search_all(0),
+        )
+        self._cache = WordCache(None, self._empty(0), 1)
         self._lock = Lock()
         self._workspaces = local()
-        # The kernels, bound to the types of their arguments, which are the same in each call.
-        self._code: Callable[..., bool] | None = None
-        self._sum: Callable[..., int] | None = None
+        # The types of their arguments are the same in each call.
+        self._score_words = Bound(model_lookup.score_words)
+        self._sum_groups = Bound(model_lookup.sum_groups)
 
     def __len__(self) -> int:
-        return self._kept[2] - 1
+        return self._cache.n_rows - 1
 
     def score(self, readings: Readings) -> Floats:
         """Score the labels of N tokens: [N, Yp]."""
         scores = np.empty((len(readings.words), self._shape[1]))
+        no_labels = np.empty(0, dtype=np.int32)
         space, _ = self._space(_longest(readings))
-        self._run(readings, self._no_pairs, space, scores, np.empty(0, dtype=np.int32))
+        self._run(readings, self._no_pairs, space=space, scores=scores, labels=no_labels)
         return scores
 
     def label(self, readings: Readings, pairs: SharedPairs) -> Ints:
         """Find the best labels of N tokens: [N]."""
         labels = np.empty(len(readings.words), dtype=np.int32)
-        self._run(readings, pairs, *self._space(_longest(readings)), labels)
+        space, scores = self._space(_longest(readings))
+        self._run(readings, pairs, space=space, scores=scores, labels=labels)
         return labels
 
     def _run(
         self,
         readings: Readings,
         pairs: SharedPairs,
+        *,
         space: LookupSpace,
         scores: Floats,
         labels: Ints,
     ) -> None:
         """Run the kernel; if the sums of some words are not cached, add them and run it again."""
-        lexicon, known, _ = self._kept
+        cache = self._cache
+        sums = cache.sums
+        is_current = cache.lexicon is readings.lexicon and len(sums.rows) >= len(readings.lexical)
         tokens = Tokens(readings.offsets, readings.words, readings.lexical, readings.annotations)
-        rest = *self._model, pairs, space, scores, labels
-        if self._code is None:
-            self._code = bind(model_lookup.score_words, tokens, known, *rest)
-        same = lexicon is readings.lexicon and len(known.rows) >= len(readings.lexical)
-        if not same or not self._code(tokens, known, *rest):
-            self._code(tokens, self._admit(readings), *rest)
+        groups, plan, rows = self._model
+        while not is_current or not self._score_words(
+            tokens, sums, groups, plan, rows, pairs, space, scores, labels
+        ):
+            sums = self._admit(readings)
+            is_current = True
 
     def _space(self, n: int) -> tuple[LookupSpace, Floats]:
         """Return workspaces for n tokens and for scores; a thread keeps small ones."""
-        kept: tuple[LookupSpace, Floats] | None = getattr(self._workspaces, "kept", None)
-        if kept is None or len(kept[1]) < n:
-            (n_features, padded), size = self._shape, max(n, KEPT_TOKENS)
-            features = np.empty((size, n_features), dtype=np.uint64)
-            counts, context = np.empty(size, dtype=np.int64), np.zeros(size, dtype=np.int32)
-            space = LookupSpace(features, counts, context, np.empty(padded))
-            kept = space, np.empty((size, padded))
+        spaces: tuple[LookupSpace, Floats] | None = getattr(self._workspaces, "spaces", None)
+        if spaces is None or len(spaces[1]) < n:
+            n_features, padded = self._shape
+            size = max(n, KEPT_TOKENS)
+            space = LookupSpace(
+                features=np.empty((size, n_features), dtype=np.uint64),
+                counts=np.empty(size, dtype=np.int64),
+                context=np.zeros(size, dtype=np.int32),
+                best=np.empty(padded),
+            )
+            spaces = space, np.empty((size, padded))
             if size == KEPT_TOKENS:
-                self._workspaces.kept = kept
-        return kept
+                self._workspaces.spaces = spaces
+        return spaces
 
     def _empty(self, n_words: int) -> KeptSums:
         """Return an empty cache with new arrays; other threads may still read the old arrays."""
@@ -190,38 +211,37 @@ class WordScores:
         return KeptSums(rows, np.zeros((1, self._shape[1])))
 
     def _admit(self, readings: Readings) -> KeptSums:
-        """Cache the sums of all words of the readings, and return the cache."""
+        """Cache the sums of all words of the readings, and return them."""
         with self._lock:
-            lexicon, known, n_rows = self._kept
+            lexicon, sums, n_rows = self._cache
             n_words = len(readings.lexical)
             if lexicon is not readings.lexicon:
-                known, n_rows = self._empty(n_words), 1
-            elif len(known.rows) < n_words:
-                more = self._empty(n_words - len(known.rows)).rows
-                known = known._replace(rows=np.concatenate([known.rows, more]))
-            new = _unknown(readings, known)
-            if n_rows > 1 and n_rows + len(new) * self._n_groups > self._max_rows:
-                known, n_rows = self._empty(n_words), 1
-                new = _unknown(readings, known)
-            known = self._grown(known, n_rows + len(new) * self._n_groups)
+                sums, n_rows = self._empty(n_words), 1
+            elif len(sums.rows) < n_words:
+                added = self._empty(n_words - len(sums.rows)).rows
+                sums = sums._replace(rows=np.concatenate([sums.rows, added]))
+            new_words = _without_sums(readings, sums)
+            if n_rows > 1 and n_rows + len(new_words) * self._n_groups > self._max_rows:
+                sums, n_rows = self._empty(n_words), 1
+                new_words = _without_sums(readings, sums)
+            sums = self._grown(sums, n_rows + len(new_words) * self._n_groups)
             # Features of single words read no annotations and cross no boundary.
-            words = Tokens(np.zeros(1, np.int64), new, readings.lexical, readings.annotations)
-            found = np.zeros((len(new), known.rows.shape[1]), dtype=np.int32)
-            space, _ = self._space(len(new))
-            arguments = words, *self._model, space, n_rows, found, known.sums
-            self._sum = self._sum or bind(model_lookup.sum_groups, *arguments)
-            n_rows = self._sum(*arguments)
-            self._kept = readings.lexicon, known, n_rows
+            words = Tokens(np.zeros(1, np.int64), new_words, readings.lexical, readings.annotations)
+            new_rows = np.zeros((len(new_words), sums.rows.shape[1]), dtype=np.int32)
+            space, _ = self._space(len(new_words))
+            groups, plan, rows = self._model
+            n_rows = self._sum_groups(words, groups, plan, rows, space, n_rows, new_rows, sums.sums)
+            self._cache = WordCache(readings.lexicon, sums, n_rows)
             # Last, so that other threads, also after an interruption, find complete rows or none.
-            known.rows[new] = found
-            return known
+            sums.rows[new_words] = new_rows
+            return sums
 
-    def _grown(self, known: KeptSums, most: int) -> KeptSums:
-        """Copy the cache to larger arrays if it has no room for `most` rows."""
-        if most <= len(known.sums):
-            return known
-        size = min(max(2 * most, MIN_ROWS), max(self._max_rows, most))
-        return KeptSums(known.rows.copy(), grown(known.sums, size))
+    def _grown(self, sums: KeptSums, n_rows: int) -> KeptSums:
+        """Copy the cache to larger arrays if it has no room for n_rows."""
+        if n_rows <= len(sums.sums):
+            return sums
+        size = min(max(2 * n_rows, MIN_ROWS), max(self._max_rows, n_rows))
+        return KeptSums(sums.rows.copy(), grown(sums.sums, size))
 
 
 def _longest(readings: Readings) -> int:
@@ -230,9 +250,9 @@ def _longest(readings: Readings) -> int:
     return n if n <= KEPT_TOKENS else int(np.diff(readings.offsets).max())
 
 
-def _unknown(readings: Readings, known: KeptSums) -> Ints:
+def _without_sums(readings: Readings, sums: KeptSums) -> Ints:
     """Return the words whose sums are not cached, each once."""
-    words = readings.words[known.rows[readings.words, 0] < 0]
+    words = readings.words[sums.rows[readings.words, 0] < 0]
     return np.array([*dict.fromkeys(words.tolist())], dtype=np.int32)
 
 

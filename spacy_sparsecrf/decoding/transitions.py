@@ -23,7 +23,7 @@ MARGIN = 1e-6
 RARE = 4  # a label with at most Y / RARE valid previous labels has a list of them
 
 
-def valid_transitions(
+def combined_transitions(
     labels: Sequence[str],
     forbidden: Sequence[Sequence[str]] = (),
     allowed: Sequence[Sequence[str]] = (),
@@ -46,7 +46,8 @@ def valid_transitions(
         valid &= checked_valid(scheme, n)
     if allowed:
         listed = np.zeros_like(valid)
-        listed[tuple(zip(*_pairs("allowed", allowed, labels), strict=True))] = True
+        for pair in _pairs("allowed", allowed, labels):
+            listed[pair] = True
         valid &= listed
     for pair in _pairs("forbidden", forbidden, labels):
         valid[pair] = False
@@ -62,14 +63,14 @@ def _pairs(
 ) -> list[tuple[int, int]]:
     """Return pairs of labels as pairs of positions."""
     ids = {label: i for i, label in enumerate(labels)} | {BOUNDARY: len(labels)}
-    found = []
+    positions = []
     for pair in pairs:
         for label in pair:
             if label not in ids:
-                known = ", ".join(labels)
-                raise SparseCRFError(Errors.SC403.format(key=key, label=label, known=known))
-        found.append((ids[pair[0]], ids[pair[1]]))
-    return found
+                message = Errors.SC403.format(key=key, label=label, known=", ".join(labels))
+                raise SparseCRFError(message)
+        positions.append((ids[pair[0]], ids[pair[1]]))
+    return positions
 
 
 def checked_mask(mask: Mask, shape: tuple[int, int], what: str, method: str) -> Mask:
@@ -78,18 +79,20 @@ def checked_mask(mask: Mask, shape: tuple[int, int], what: str, method: str) -> 
     what, method: its contents, and the target's method that returns it, for the message.
     RAISES: SparseCRFError.
     """
-    found, kind = getattr(mask, "shape", None), getattr(mask, "dtype", type(mask).__name__)
-    if found != shape or mask.dtype != bool:
-        values = {"what": what, "shape": found, "dtype": kind, "method": method}
-        raise SparseCRFError(Errors.SC405.format(expected=[*shape], **values))
+    actual = getattr(mask, "shape", None)
+    dtype = getattr(mask, "dtype", type(mask).__name__)
+    if actual != shape or mask.dtype != bool:
+        message = Errors.SC405.format(
+            what=what, expected=[*shape], shape=actual, dtype=dtype, method=method
+        )
+        raise SparseCRFError(message)
     return mask
 
 
 def checked_valid(valid: Mask, n_labels: int) -> Mask:
     """Check the shape and type of valid transitions. RAISES: SparseCRFError."""
-    return checked_mask(
-        valid, (n_labels + 1, n_labels + 1), "valid transitions", "valid_transitions"
-    )
+    shape = n_labels + 1, n_labels + 1
+    return checked_mask(valid, shape, what="valid transitions", method="valid_transitions")
 
 
 def check_paths(valid: Mask) -> None:
@@ -99,7 +102,8 @@ def check_paths(valid: Mask) -> None:
     to LONGEST. RAISES: SparseCRFError if there is none.
     """
     n = len(valid) - 1
-    reached, ends = valid[n, :n], valid[:n, n]
+    reached = valid[n, :n]
+    ends = valid[:n, n]
     if not reached.any():
         raise SparseCRFError(Errors.SC404.format(problem="no label can begin a sequence"))
     if not ends.any():
@@ -139,12 +143,13 @@ class Transitions:
     def make(
         cls, valid: Mask | None, n_labels: int, padded: int, favourite: int = 0
     ) -> "Transitions":
-        """Create them from a mask [Y + 1, Y + 1], see `valid_transitions`, or None: all valid.
+        """Create them from a mask [Y + 1, Y + 1], see `combined_transitions`, or None: all valid.
 
         favourite: label that wins ties.
         RAISES: SparseCRFError for a mask of the wrong shape, or without a valid path.
         """
-        n, masked = n_labels, valid is not None
+        n = n_labels
+        masked = valid is not None
         if valid is None:
             valid = np.ones((n + 1, n + 1), dtype=bool)
         else:
@@ -154,15 +159,33 @@ class Transitions:
         frequent[:n] = columns > n // RARE
         groups: dict[bytes, list[int]] = {}
         for row in range(n):
-            open_columns = valid[row, :n] & frequent[:n]
-            if open_columns.any():
-                groups.setdefault(open_columns.tobytes(), []).append(row)
+            next_labels = valid[row, :n] & frequent[:n]
+            if next_labels.any():
+                groups.setdefault(next_labels.tobytes(), []).append(row)
         rare = np.flatnonzero(~frequent[:n])
         rare_rows = [np.flatnonzero(valid[:n, y]) for y in rare]
+        group_ptr, group_rows = _csr([*groups.values()])
+        rare_ptr, rare_row_ids = _csr(rare_rows)
         padding = np.zeros((n + 1, padded - n), dtype=bool)
-        lists = *_csr([*groups.values()]), rare.astype(np.int64), *_csr(rare_rows)
-        padded_valid, ends = np.hstack((valid[:, :n], padding)), valid[:n, n].copy()
-        return cls(padded_valid, ends, masked, frequent, Search(*lists, favourite))
+        return cls(
+            valid=np.hstack((valid[:, :n], padding)),
+            ends=valid[:n, n].copy(),
+            masked=masked,
+            frequent=frequent,
+            search=Search(
+                group_ptr=group_ptr,
+                group_rows=group_rows,
+                rare=rare.astype(np.int64),
+                rare_ptr=rare_ptr,
+                rare_rows=rare_row_ids,
+                favourite=favourite,
+            ),
+        )
+
+    @property
+    def are_free(self) -> bool:
+        """Whether all transitions are valid and the first label wins ties."""
+        return not (self.masked or self.search.favourite)
 
     @cached_property
     def everything(self) -> Search:
@@ -187,20 +210,20 @@ class Transitions:
         """
         np.copyto(pairs, -np.inf, where=~self.valid)
         slack = np.full((len(pairs), pairs.shape[2]), np.inf)
-        for first, last in pairwise(self.search.group_ptr if prune else ()):
-            rows = self.search.group_rows[first:last]
-            own = pairs[:, rows][:, :, self.frequent]
-            low = own.min(axis=1, keepdims=True)
+        for begin, end in pairwise(self.search.group_ptr if prune else ()):
+            rows = self.search.group_rows[begin:end]
+            in_group = pairs[:, rows][:, :, self.frequent]
+            low = in_group.min(axis=1, keepdims=True)
             # A frequent column that is invalid in one row of a group is invalid in all rows.
-            own -= np.where(low > -np.inf, low, 0.0)
-            slack[:, rows] = own.max(axis=2, initial=0.0) + MARGIN
+            in_group -= np.where(low > -np.inf, low, 0.0)
+            slack[:, rows] = in_group.max(axis=2, initial=0.0) + MARGIN
         return slack
 
-    def mask(self, penalty: float) -> Floats:
+    def penalties(self, penalty: float) -> Floats:
         """Return a term of pair scores: [Y + 1, Yp], -penalty if invalid, -inf in the padding."""
-        added = np.where(self.valid, 0.0, -penalty)
-        added[:, len(self.ends) :] = -np.inf
-        return added
+        penalties = np.where(self.valid, 0.0, -penalty)
+        penalties[:, len(self.ends) :] = -np.inf
+        return penalties
 
 
 def _csr(rows: list[list[int]] | list[NDArray[np.intp]]) -> tuple[Longs, Longs]:

@@ -39,7 +39,7 @@ from .continued import Continued, continue_training
 from .data_checks import DataChecks
 from .facts import facts_of
 from .loop import full_collections_suspended, made_without_collections
-from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
+from .prediction import DocPredictor, Predictions, no_predictions, score_extension, store_scores
 from .probabilities import Probabilities
 from .reader import Job, check_strings, encode_corpus, make_label_ids, record_of
 from .settings import Setup
@@ -118,7 +118,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.training_log, self._begun = TrainingLog(), 0.0
         self._continued: Continued | None = None
         self._names = Names()
-        self._cached: Reader | None = None
+        self._cached: DocPredictor | None = None
         if self.settings.decoding.scores:
             # Docs annotated in other processes have values, but no registered extensions here.
             add_extension(Token, score_extension(self.name))
@@ -276,7 +276,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         # Free the corpus, which the run has encoded, and the decoder of the last model.
         state.restart, nothing = None, cast("Any", None)
         if self._cached is not None:
-            self._cached = replace(self._cached, model=nothing, decoder=nothing)
+            self._cached = replace(self._cached, model=nothing, decoder=nothing, first_stage=None)
         with progress.Task("Training"):
             report = training.step()
             if not math.isfinite(objective := training.objective):
@@ -381,18 +381,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         SparseCRFError
             If there are tokens but no labels.
         """
-        docs, has_scores = list(docs), self.settings.decoding.scores
+        docs = list(docs)
         if not any(map(len, docs)):
-            found = Predictions([np.zeros(0, np.int32)] * len(docs))
-            found.scores = [np.zeros(0, np.float32)] * len(docs) if has_scores else None
-            return found
-        reader = self._reader()
-        if self.settings.sequences != "docs" and reader.expected.cut:
-            reader.expected.check_cut(docs)
-        try:  # entering a context takes as long as a kernel
-            return predict(reader, docs, forced)
-        except MemoryError as error:
-            raise SparseCRFError(Errors.SC224.format(name=self.name)) from error
+            return no_predictions(len(docs), self.settings.decoding.scores)
+        return self._predictor().predict(docs, forced)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate a stream of Docs; report progress if this is an evaluation during training.
@@ -459,18 +451,19 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             self.training_log[-1] = self.training_log[-1]._replace(score=next(iter(found), None))
         return scores
 
-    def _reader(self) -> Reader:
-        labels, model, reader = self.label_data, self.model, self._cached
+    def _predictor(self) -> DocPredictor:
+        labels, model, predictor = self.label_data, self.model, self._cached
         if not labels:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
         own = self.name, self.features, self.target, self.solver, self.settings, self.engine
-        known = reader and (reader.setup, reader.labels)
-        if reader is None or reader.model is not model or known != (own, labels):
-            shares, cut = self.cfg["shares"], self.cfg["sentences"]
-            expected = Expected(self.name, shares, cut) if reader is None else reader.expected
-            reader = Reader(self.setup, model, labels, expected, make_decoder(self.setup, model))
-            self._cached = reader
-        return reader
+        known = predictor and (predictor.setup, predictor.labels)
+        if predictor is None or predictor.model is not model or known != (own, labels):
+            expected = Expected(self.name, self.cfg["shares"], self.cfg["sentences"])
+            if predictor is not None:
+                expected = predictor.expected
+            predictor = DocPredictor.of(self.setup, model, labels=labels, expected=expected)
+            self._cached = predictor
+        return predictor
 
     # Labels
 
@@ -713,8 +706,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         # Missing requirements of features, such as vectors, raise an error for real Docs only.
         with suppress(SparseCRFError):
-            reader = replace(self._reader(), expected=Expected(self.name, {}, False))
-            predict(reader, [Doc(Vocab(), words=["a"])], forced=True)
+            predictor = replace(self._predictor(), expected=Expected(self.name, {}, False))
+            predictor.predict([Doc(Vocab(), words=["a"])], forced=True)
 
     def __reduce__(self) -> Any:
         """Pickle and copy with the weights of the training run so far, but not the run."""

@@ -3,7 +3,7 @@
 Also the probabilities of predicted spans, and the removal of unlikely spans.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -24,13 +24,13 @@ from ..targets.base import add_extension, ends_of
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanGroups, SpanTarget
 from .annotating import Expected
-from .settings import NotCopied, Setup
+from .settings import DecodingSettings, NotCopied, Setup
 
 if TYPE_CHECKING:
-    from ..decoding.decoder import Decoder, Source
+    from ..decoding.answers import LabelDecoder
+    from ..decoding.sources import Source
     from ..model.model import CRFModel
-
-Permitted = Mask | None
+    from .stack import FirstStage
 
 
 class Predictions(list[Ints]):
@@ -51,13 +51,13 @@ class Predictions(list[Ints]):
     def __getitem__(self, index: slice) -> "Predictions": ...
     def __getitem__(self, index: Any) -> Any:
         """Return the labels of a Doc, or the predictions for a slice of the Docs."""
-        found = super().__getitem__(index)
+        labels = super().__getitem__(index)
         if not isinstance(index, slice):
-            return found
-        found = Predictions(found)
-        found.scores = None if self.scores is None else self.scores[index]
-        found.of_spans = None if self.of_spans is None else self.of_spans[index]
-        return found
+            return labels
+        part = Predictions(labels)
+        part.scores = None if self.scores is None else self.scores[index]
+        part.of_spans = None if self.of_spans is None else self.of_spans[index]
+        return part
 
     @property
     def span_scores(self) -> Floats | None:
@@ -72,7 +72,7 @@ class Batch(NamedTuple):
     division: of the tokens of all Docs into words and blanks.
     """
 
-    parts: list[tuple["Source", Permitted]]
+    parts: "list[tuple[Source, Mask | None]]"
     division: Division
 
     def words(self, arrays: Sequence[Array]) -> list[Array]:
@@ -82,33 +82,62 @@ class Batch(NamedTuple):
 
     def tokens(self, arrays: Sequence[Array], blank: Any) -> list[Array]:
         """Return the rows of all tokens, by Doc. blank: the value of tokens that are no words."""
-        behind, kept = self.division.behind, self.division.kept
-        if kept is None:
+        ends, words = self.division.behind, self.division.kept
+        if words is None:
             return self.words(arrays)
-        rows = np.concatenate(arrays)
-        whole = np.full((behind[-1], *rows.shape[1:]), blank, rows.dtype)
-        whole[kept] = rows
-        return _split(whole, behind)
+        of_words = np.concatenate(arrays)
+        of_tokens = np.full((ends[-1], *of_words.shape[1:]), blank, of_words.dtype)
+        of_tokens[words] = of_words
+        return _split(of_tokens, ends)
 
 
 def _split(rows: Array, ends: Longs) -> list[Array]:
     if len(ends) == 1:
         return [rows]
-    return [rows[first:last] for first, last in pairwise([0, *ends.tolist()])]
+    return [rows[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
 
 
 @dataclass
-class Reader(NotCopied):
-    """Reads Docs for a component.
+class DocPredictor(NotCopied):
+    """Joins what reads Docs for a component, and the decoder of its model.
 
-    expected: the attributes that Docs should have; decoder: of the model.
+    expected: the attributes that Docs should have; decoder: of the model; first_stage: of a model
+    whose templates read the predictions of another one.
     """
 
     setup: Setup
     model: "CRFModel"
     labels: tuple[str, ...]
     expected: Expected
-    decoder: "Decoder"
+    decoder: "LabelDecoder"
+    first_stage: "FirstStage | None"
+
+    @classmethod
+    def of(
+        cls, setup: Setup, model: "CRFModel", labels: tuple[str, ...], expected: Expected
+    ) -> "DocPredictor":
+        """Create the decoder of a model; report if kernels have to be compiled. Imports numba."""
+        first_stage = None
+        watch_compilation()
+        valid = setup.transitions_of(model.labels)
+        if model.first is not None:
+            from .stack import FirstStage
+
+            first_stage = FirstStage(setup, model.first, valid)
+        return cls(
+            setup=setup,
+            model=model,
+            labels=labels,
+            expected=expected,
+            decoder=_decoder(setup, model, valid),
+            first_stage=first_stage,
+        )
+
+    def with_decoding(self, threshold: float, decoding: DecodingSettings) -> "DocPredictor":
+        """Return one with other settings of decoding."""
+        changes = {"threshold": threshold, "decoding": decoding}
+        setup = self.setup._replace(settings=self.setup.settings.model_copy(update=changes))
+        return DocPredictor.of(setup, self.model, labels=self.labels, expected=self.expected)
 
     @cached_property
     def of_spans(self) -> bool:
@@ -118,8 +147,27 @@ class Reader(NotCopied):
     @cached_property
     def by_span(self) -> bool:
         """Whether the probabilities of spans are computed."""
-        own = self.setup.settings
-        return self.of_spans or own.threshold > 0.0 or bool(own.decoding.thresholds)
+        settings = self.setup.settings
+        return self.of_spans or settings.threshold > 0.0 or bool(settings.decoding.thresholds)
+
+    def predict(self, docs: Sequence[Doc], forced: bool) -> Predictions:
+        """Predict the labels of Docs with at least one token. forced: see `batch`."""
+        if self.setup.settings.sequences != "docs" and self.expected.cut:
+            self.expected.check_cut(docs)
+        try:  # entering a context takes as long as a kernel
+            return predict(self, docs, forced)
+        except MemoryError as error:
+            raise SparseCRFError(Errors.SC224.format(name=self.setup.name)) from error
+
+    @property
+    def texts(self) -> Mapping[int, str]:
+        """The texts of the values that `completed` may add, by string id."""
+        return {} if self.first_stage is None else self.first_stage.texts
+
+    def completed(self, parts: list[Any]) -> list[Any]:
+        """Add the predictions of the first stage, if there is one, to readings."""
+        stage = self.first_stage
+        return parts if stage is None else [*map(stage.completed, parts)]
 
     def batch(self, docs: Sequence[Doc], forced: bool, strict: bool = True) -> Batch:
         """Read Docs in parts by vocab, of which there are none without tokens.
@@ -128,11 +176,11 @@ class Reader(NotCopied):
         masks forbid spans across empty lines.
         """
         setup = self.setup
-        read, division = read_docs(setup, docs)
-        if self.expected.shares and read and isinstance(setup.features, PlanFeaturizer):
-            self.expected.check(setup.features.plan.watched, read)
-        parts = [*self.decoder.completed(read)]
-        permitted: Permitted = None
+        parts, division = read_docs(setup, docs)
+        if self.expected.shares and parts and isinstance(setup.features, PlanFeaturizer):
+            self.expected.check(setup.features.plan.watched, parts)
+        parts = self.completed(parts)
+        permitted: Mask | None = None
         if forced and parts:
             overwrite = setup.settings.overwrite
             permitted = setup.target.permitted(docs, self.labels, overwrite=overwrite)
@@ -140,14 +188,14 @@ class Reader(NotCopied):
             permitted = permitted[division.kept]
         if permitted is None and division.kept is None:
             return Batch([(part, None) for part in parts], division)
-        masks: list[Permitted] = [permitted] * len(parts)
+        masks: list[Mask | None] = [permitted] * len(parts)
         if permitted is not None and len(parts) > 1:
             masks = [*np.split(permitted, np.cumsum([part.n_tokens for part in parts])[:-1])]
         if strict and division.kept is not None:
-            masks = [self._apart(*each) for each in zip(parts, masks, strict=True)]
+            masks = [self._apart(part, mask) for part, mask in zip(parts, masks, strict=True)]
         return Batch([*zip(parts, masks, strict=True)], division)
 
-    def viterbi(self, part: "Source", permitted: Permitted) -> Ints:
+    def viterbi(self, part: "Source", permitted: Mask | None) -> Ints:
         """Find the best labels; see `Decoder`. No span crosses an empty line.
 
         The mask for that is slow, so it is used only if a span does.
@@ -157,7 +205,7 @@ class Reader(NotCopied):
             return labels
         return self.decoder.viterbi(part, mask)
 
-    def _apart(self, part: "Source", permitted: Permitted) -> Permitted:
+    def _apart(self, part: "Source", permitted: Mask | None) -> Mask | None:
         """Let no span go on behind an empty line, unless the words must have such labels."""
         apart = part.division.apart if isinstance(part, Readings) else ()
         if not len(apart) or not isinstance(self.setup.target, SpanTarget):
@@ -165,8 +213,8 @@ class Reader(NotCopied):
         begins = self.setup.target.valid_transitions(self.labels)[-1, :-1]  # a sequence
         shape = part.n_tokens, len(self.labels)
         mask = np.ones(shape, np.bool_) if permitted is None else permitted.copy()
-        rows = mask[apart] & begins
-        mask[apart] = np.where(rows.any(axis=1, keepdims=True), rows, mask[apart])
+        beginning = mask[apart] & begins
+        mask[apart] = np.where(beginning.any(axis=1, keepdims=True), beginning, mask[apart])
         return mask
 
 
@@ -179,64 +227,76 @@ def read_docs(
     observations of a custom function; and the words of all Docs. RAISES: SparseCRFError for
     missing rows of observations.
     """
-    features, mode, kept = setup.features, setup.settings.sequences, None
+    features, mode = setup.features, setup.settings.sequences
+    words = None
     parts: list[Any] = []
     if isinstance(features, PlanFeaturizer):
         read = features.readings if record is None else record.read
         parts = read(docs, mode, alone)
         if len(parts) == 1 and len(parts[0].division.ends) == len(docs):
             return parts, parts[0].division
-        kept = kept_of(parts)
+        words = kept_of(parts)
     elif any(map(len, docs)):
-        parts.append(found := features(docs, mode))
-        kept = found.kept
-        n_read = sum(map(len, docs)) if kept is None else len(kept)
-        if found.n_tokens != n_read:
-            counts = {"n": found.n_tokens, "n_tokens": n_read}
-            raise SparseCRFError(Errors.SC227.format(name=setup.name, **counts))
+        observations = features(docs, mode)
+        parts.append(observations)
+        words = observations.kept
+        n_words = sum(map(len, docs)) if words is None else len(words)
+        if observations.n_tokens != n_words:
+            message = Errors.SC227.format(
+                name=setup.name, n=observations.n_tokens, n_tokens=n_words
+            )
+            raise SparseCRFError(message)
     behind = ends_of(docs)
-    ends = behind if kept is None else kept.searchsorted(behind)
-    return parts, Division(ends, behind, kept)
+    ends = behind if words is None else words.searchsorted(behind)
+    return parts, Division(ends, behind, words)
 
 
-def make_decoder(setup: Setup, model: "CRFModel") -> "Decoder":
-    """Create the decoder of a model; report if kernels have to be compiled. Imports numba."""
+def _decoder(setup: Setup, model: "CRFModel", valid: Mask | None) -> "LabelDecoder":
+    """Create the decoder of a model. valid: transitions, see `Decoder`."""
     from ..decoding.decoder import Decoder
+    from ..decoding.steps import Preference, Step, Temperature
 
-    watch_compilation()
-    own, valid = setup.settings.decoding, setup.transitions_of(model.labels)
-    options = model, valid, own.temperature, own.preference(model.labels)
-    if model.first is None:
-        decoder = Decoder(*options)
-    else:
-        from .stack import StackedDecoder
-
-        decoder = StackedDecoder(setup, *options)
-    if not own.once:
+    decoding = setup.settings.decoding
+    favourite, weight = decoding.preference(model.labels) or (0, 0.0)
+    options: list[Step] = []
+    if decoding.temperature != 1.0:
+        options.append(Temperature(decoding.temperature))
+    if weight:
+        options.append(Preference(favourite, weight / decoding.temperature))
+    decoder = Decoder(model, valid, favourite, options)
+    if not decoding.once:
         return decoder
     from ..decoding.once_decoder import OnceDecoder
 
     return OnceDecoder(decoder, setup.once(model.labels))
 
 
-def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
-    """Predict the labels of Docs with at least one token. forced: see `Reader.batch`."""
-    decoding = reader.setup.settings.decoding
-    method, with_scores = decoding.method, decoding.scores
-    batch = reader.batch(docs, forced, strict=reader.by_span or method != "viterbi")
-    if method == "viterbi" and not with_scores:
-        predictions = Predictions(batch.words([reader.viterbi(*part) for part in batch.parts]))
+def no_predictions(n_docs: int, has_scores: bool) -> Predictions:
+    """Return the predictions for Docs without tokens. has_scores: whether labels have them."""
+    predictions = Predictions([np.zeros(0, np.int32)] * n_docs)
+    predictions.scores = [np.zeros(0, np.float32)] * n_docs if has_scores else None
+    return predictions
+
+
+def predict(predictor: DocPredictor, docs: Sequence[Doc], forced: bool) -> Predictions:
+    """Predict the labels of Docs with at least one token. forced: see `DocPredictor.batch`."""
+    decoder, decoding = predictor.decoder, predictor.setup.settings.decoding
+    method = decoding.method
+    batch = predictor.batch(docs, forced, strict=predictor.by_span or method != "viterbi")
+    if method == "viterbi" and not decoding.scores:
+        ids = [predictor.viterbi(part, permitted) for part, permitted in batch.parts]
+        predictions = Predictions(batch.words(ids))
     else:
-        both = [reader.decoder.decode(part, method, mask) for part, mask in batch.parts]
-        predictions = Predictions(batch.words([labels for labels, _ in both]))
-        if with_scores:
-            scores = [probabilities.astype(np.float32) for _, probabilities in both]
+        decoded = [decoder.decode(part, method, permitted) for part, permitted in batch.parts]
+        predictions = Predictions(batch.words([labels for labels, _ in decoded]))
+        if decoding.scores:
+            scores = [probabilities.astype(np.float32) for _, probabilities in decoded]
             predictions.scores = batch.tokens(scores, 1.0)
-    if reader.by_span:
-        found_spans = keep_likely(reader, predictions, batch)
-        predictions.of_spans = found_spans if reader.of_spans else None
+    if predictor.by_span:
+        of_spans = keep_likely(predictor, predictions, batch)
+        predictions.of_spans = of_spans if predictor.of_spans else None
     if batch.division.kept is not None:
-        predictions[:] = batch.tokens(predictions, reader.setup.target.blank(reader.labels))
+        predictions[:] = batch.tokens(predictions, predictor.setup.target.blank(predictor.labels))
     return predictions
 
 
@@ -257,46 +317,53 @@ def score_extension(name: str) -> str:
     return f"{name}_score"
 
 
-def keep_likely(reader: Reader, predictions: Predictions, batch: Batch) -> list[Floats] | None:
+def keep_likely(
+    predictor: DocPredictor, predictions: Predictions, batch: Batch
+) -> list[Floats] | None:
     """Remove spans that are less probable than their threshold from predictions, in place.
 
     predictions: of words; batch: their input.
     RETURNS: [spans] float64 for each Doc, the probabilities of its remaining spans; None without a
         span target.
     """
-    target, labels = reader.setup.target, reader.labels
+    target, settings = predictor.setup.target, predictor.setup.settings
     if not isinstance(target, SpanTarget):
         return None
-    spans, probabilities = predicted_spans(reader, predictions, batch)
-    settings = reader.setup.settings
-    own_of = settings.decoding.thresholds
-    if own_of or settings.threshold > 0.0:
-        least = np.array([own_of.get(name, settings.threshold) for name in spans.names], np.float64)
-        likely = probabilities >= least[spans.types]
-        predictions[:] = target.outside(predictions, labels, spans.where(~likely))
-        spans, probabilities = spans.where(likely), probabilities[likely]
+    spans, probabilities = predicted_spans(predictor, predictions, batch)
+    by_type = settings.decoding.thresholds
+    if by_type or settings.threshold > 0.0:
+        thresholds = [by_type.get(name, settings.threshold) for name in spans.names]
+        are_likely = probabilities >= np.array(thresholds, np.float64)[spans.types]
+        unlikely = spans.where(~are_likely)
+        predictions[:] = target.outside(predictions, predictor.labels, unlikely)
+        spans, probabilities = spans.where(are_likely), probabilities[are_likely]
     ends = np.cumsum([len(ids) for ids in predictions])
     return np.split(probabilities, np.searchsorted(spans.starts, ends[:-1]))
 
 
 def predicted_spans(
-    reader: Reader, label_ids: Sequence[Ints], batch: Batch
+    predictor: DocPredictor, label_ids: Sequence[Ints], batch: Batch
 ) -> tuple[LabelledSpans, Floats]:
     """Decode labels into spans, and compute their probabilities: [K] float64.
 
     label_ids: an array [words] for each Doc; batch: the input of their prediction.
     RETURNS: the spans, in words.
     """
-    target, labels = cast("SpanTarget", reader.setup.target), reader.labels
-    spans, ids = target.spans(label_ids, labels), np.concatenate(label_ids)
-    found, first = [np.empty(0)], 0
+    target, labels = cast("SpanTarget", predictor.setup.target), predictor.labels
+    spans = target.spans(label_ids, labels)
+    ids = np.concatenate(label_ids)
+    probabilities = [np.empty(0)]
+    begin = 0
     for source, permitted in batch.parts:
-        last = first + source.n_tokens
-        own = spans.where((spans.starts >= first) & (spans.starts < last))
-        if len(own):
-            run_ptr = np.append(0, np.cumsum(own.ends - own.starts))
-            after = target.endings(own, labels)
-            runs = LabelRuns(own.starts - first, run_ptr, ids[own.tokens()], after)
-            found.append(reader.decoder.span_probability(source, runs, permitted))
-        first = last
-    return spans, np.concatenate(found)
+        end = begin + source.n_tokens
+        in_part = spans.where((spans.starts >= begin) & (spans.starts < end))
+        if len(in_part):
+            runs = LabelRuns(
+                starts=in_part.starts - begin,
+                run_ptr=np.append(0, np.cumsum(in_part.ends - in_part.starts)),
+                runs=ids[in_part.tokens()],
+                after=target.endings(in_part, labels),
+            )
+            probabilities.append(predictor.decoder.span_probability(source, runs, permitted))
+        begin = end
+    return spans, np.concatenate(probabilities)

@@ -13,7 +13,7 @@ from ..errors import Errors, SparseCRFError
 from ..model.names import Names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
-from .prediction import Batch, Reader, predict
+from .prediction import Batch, DocPredictor, predict
 from .settings import Features
 from .uncertainty import Uncertainty, measure
 
@@ -57,7 +57,7 @@ class Probabilities:
     features: Features
     target: Target
     # RAISES: SparseCRFError if there are no labels.
-    _reader: Callable[[], Reader]
+    _predictor: Callable[[], DocPredictor]
     _names: Names
     named: Callable[[], Names]
 
@@ -91,9 +91,11 @@ class Probabilities:
         if isinstance(docs, Doc):
             return self.marginals([docs], forced=forced)[0]
         docs = list(docs)
-        reader, batch = self._read(docs, forced)
-        none = np.zeros((0, len(reader.labels)))
-        return batch.tokens([none, *(reader.decoder.marginals(*each) for each in batch.parts)], 0.0)
+        predictor, batch = self._read(docs, forced)
+        by_part = [np.zeros((0, len(predictor.labels)))]
+        for source, permitted in batch.parts:
+            by_part.append(predictor.decoder.marginals(source, permitted))
+        return batch.tokens(by_part, 0.0)
 
     def nbest(self, doc: Doc, n: int, *, forced: bool = False) -> list[tuple[list[str], float]]:
         """Find the n most probable label sequences of a Doc.
@@ -121,14 +123,19 @@ class Probabilities:
         from ..decoding.decoder import check_n
 
         check_n(n)
-        reader, batch = self._read([doc], forced)
-        nbest = reader.decoder.nbest
-        found = [each for source, mask in batch.parts for each in nbest(source, n, mask)]
-        chosen, totals = combine([log_p for _, log_p in found], n)
-        none, names, paths = np.empty(0, np.int32), (*reader.labels, ""), []
+        predictor, batch = self._read([doc], forced)
+        by_sequence = [
+            best
+            for source, permitted in batch.parts
+            for best in predictor.decoder.nbest(source, n, permitted)
+        ]
+        chosen, totals = combine([log_p for _, log_p in by_sequence], n)
+        no_labels = np.empty(0, np.int32)
+        names = (*predictor.labels, "")
+        paths = []
         for ranks in chosen:
-            ids = [own[k] for (own, _), k in zip(found, ranks, strict=True)]
-            paths.append([names[y] for y in batch.tokens([none, *ids], -1)[0].tolist()])
+            ids = [ranked[k] for (ranked, _), k in zip(by_sequence, ranks, strict=True)]
+            paths.append([names[y] for y in batch.tokens([no_labels, *ids], -1)[0].tolist()])
         return list(zip(paths, np.exp(totals).tolist(), strict=True))
 
     def log_probability(self, doc: Doc, labels: Sequence[str], *, forced: bool = False) -> float:
@@ -153,12 +160,15 @@ class Probabilities:
         SparseCRFError
             If a label is unknown, or the number of labels is wrong.
         """
-        reader, batch = self._read([doc], forced)
+        predictor, batch = self._read([doc], forced)
         if len(labels) != len(doc):
             raise SparseCRFError(Errors.SC406.format(n_labels=len(labels), n_tokens=len(doc)))
-        own = [labels[t] for t in batch.division.tokens]
-        ids = np.array(self._ids(own, reader.labels), dtype=np.int32)
-        log_p = [reader.decoder.log_probability(x, ids, mask).sum() for x, mask in batch.parts]
+        of_words = [labels[t] for t in batch.division.tokens]
+        ids = np.array(self._ids(of_words, predictor.labels), dtype=np.int32)
+        log_p = [
+            predictor.decoder.log_probability(source, ids, permitted).sum()
+            for source, permitted in batch.parts
+        ]
         return float(sum(log_p))
 
     def span_probabilities(
@@ -188,25 +198,28 @@ class Probabilities:
         SparseCRFError
             If a label is unknown, or a span has no words or is not within the Doc.
         """
-        return self._span_probabilities(*self._read([doc], forced), spans)
+        predictor, batch = self._read([doc], forced)
+        return self._span_probabilities(predictor, batch, spans)
 
-    def _span_probabilities(self, reader: Reader, batch: Batch, spans: Iterable[Span]) -> Floats:
+    def _span_probabilities(
+        self, predictor: DocPredictor, batch: Batch, spans: Iterable[Span]
+    ) -> Floats:
         """Compute the probabilities of spans of a Doc that has been read; see there."""
-        starts, runs, after = list[int](), list[list[int]](), []
-        for start, labels, *rest in spans:
-            first, tokens = _words(batch, start, len(labels), len(starts))
-            starts.append(first)
-            runs.append(self._ids([labels[t - start] for t in tokens], reader.labels))
-            follow = np.ones(len(reader.labels), dtype=bool)
-            if rest and rest[0] is not None:
-                follow[:] = False
-                follow[self._ids(rest[0], reader.labels)] = True
-            after.append(follow)
+        starts, runs, followers = list[int](), list[list[int]](), []
+        for start, labels, *listed in spans:
+            word, tokens = _words(batch, start, len(labels), number=len(starts))
+            starts.append(word)
+            runs.append(self._ids([labels[t - start] for t in tokens], predictor.labels))
+            may_follow = np.ones(len(predictor.labels), dtype=bool)
+            if listed and listed[0] is not None:
+                may_follow[:] = False
+                may_follow[self._ids(listed[0], predictor.labels)] = True
+            followers.append(may_follow)
         if not starts:
             return np.zeros(0)
-        events = SpanEvents.of(starts, runs, np.array(after))
+        events = SpanEvents.of(starts, runs, np.array(followers))
         [(source, permitted)] = batch.parts
-        return reader.decoder.span_probability(source, events, permitted)
+        return predictor.decoder.span_probability(source, events, permitted)
 
     def entity_probabilities(
         self, doc: Doc, spans: Iterable[tuple[int, int, str] | DocSpan], *, forced: bool = False
@@ -234,26 +247,27 @@ class Probabilities:
             If a type is unknown, if a span is empty or not within the Doc, or if the component
             learns labels of tokens.
         """
-        reader, batch = self._read([doc], forced)
-        target, known = self.target, reader.labels
+        predictor, batch = self._read([doc], forced)
+        target, known_labels = self.target, predictor.labels
         if not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC509.format(name=self.name))
         runs, encoded = [], []
-        args = [(x.start, x.end, x.label_) if isinstance(x, DocSpan) else x for x in spans]
-        for number, (start, end, name) in enumerate(args):
-            if name not in target.names_of(known):
-                types = ", ".join(target.names_of(known))
-                raise SparseCRFError(Errors.SC409.format(name=self.name, label=name, known=types))
-            _, tokens = _words(batch, start, end - start, number)
+        types = target.names_of(known_labels)
+        typed = [(x.start, x.end, x.label_) if isinstance(x, DocSpan) else x for x in spans]
+        for number, (start, end, name) in enumerate(typed):
+            if name not in types:
+                message = Errors.SC409.format(name=self.name, label=name, known=", ".join(types))
+                raise SparseCRFError(message)
+            _, tokens = _words(batch, start, end - start, number=number)
             labels = [""] * (end - start)
             for t, label in zip(tokens, target.scheme.labels_for(len(tokens), name), strict=True):
                 labels[t - start] = label
-            if {*labels} <= {*known, ""}:
+            if {*labels} <= {*known_labels, ""}:
                 encoded.append(number)
-                runs.append((start, labels, target.labels_after(name, known)))
-        found = np.zeros(len(args))
-        found[encoded] = self._span_probabilities(reader, batch, runs)
-        return found
+                runs.append((start, labels, target.labels_after(name, known_labels)))
+        probabilities = np.zeros(len(typed))
+        probabilities[encoded] = self._span_probabilities(predictor, batch, runs)
+        return probabilities
 
     def uncertainty(self, docs: Iterable[Doc], *, forced: bool = False) -> list[Uncertainty]:
         """Compute the uncertainty of the labels of Docs, for active learning.
@@ -275,7 +289,8 @@ class Probabilities:
         SparseCRFError
             If there are no labels.
         """
-        return measure(*self._read(list(docs), forced))
+        predictor, batch = self._read(list(docs), forced)
+        return measure(predictor, batch)
 
     def confidences(self, doc: Doc, *, forced: bool = False) -> "Confidences":
         """Predict the entities, spans or labels of a Doc, with the probability of each.
@@ -299,13 +314,16 @@ class Probabilities:
         """
         from ..analysis.explanation import Confidences, LabelledSpan
 
-        reader, _ = self._read([doc], forced)
-        ids = predict(reader, [doc], forced)[0].tolist() if len(doc) else []
-        spans = self._predicted_spans(doc, [(*reader.labels, "")[y] for y in ids], forced)
+        predictor, _ = self._read([doc], forced)
+        ids = predict(predictor, [doc], forced)[0].tolist() if len(doc) else []
+        spans = self._predicted_spans(doc, [(*predictor.labels, "")[y] for y in ids], forced)
         if spans is None:
-            p, known = self.marginals(doc, forced=forced), reader.labels
-            found = [(t, t + 1, known[y], float(p[t, y])) for t, y in enumerate(ids) if y >= 0]
-            spans = tuple(LabelledSpan(*each) for each in found)
+            p = self.marginals(doc, forced=forced)
+            spans = tuple(
+                LabelledSpan(t, t + 1, predictor.labels[y], float(p[t, y]))
+                for t, y in enumerate(ids)
+                if y >= 0
+            )
         return Confidences(tuple(token.text_with_ws for token in doc), spans)
 
     def explain(self, n: int = 10) -> "ModelExplanation":
@@ -384,43 +402,61 @@ class Probabilities:
         from ..analysis.explanation import Explainer, TokenExplanation
         from ..features.naming import NameRecord
 
-        if wrong := [place for place in rivals if not 0 <= place < len(doc)]:
-            values = {"number": 0, "length": 1, "start": wrong[0], "n_tokens": len(doc)}
-            raise SparseCRFError(Errors.SC408.format(**values))
+        if outside := [position for position in rivals if not 0 <= position < len(doc)]:
+            message = Errors.SC408.format(number=0, length=1, start=outside[0], n_tokens=len(doc))
+            raise SparseCRFError(message)
         if not rivals:
             return ()
         marginals = self.marginals(doc, forced=forced)
-        reader, batch = self._read([doc], forced)
+        predictor, batch = self._read([doc], forced)
         # The method would warn that a Doc of the tokenizer has no sentences.
-        [labels] = predict(reader, [doc], forced)
-        kept = batch.division.tokens
-        of_words = {w: rivals[t] for w, t in enumerate(kept.tolist()) if t in rivals}
-        setup = reader.setup
-        record, decoder = NameRecord.of(setup.features), reader.decoder
+        [labels] = predict(predictor, [doc], forced)
+        tokens = batch.division.tokens
+        of_words = {w: rivals[t] for w, t in enumerate(tokens.tolist()) if t in rivals}
+        words = sorted(of_words)
+        setup = predictor.setup
+        record = NameRecord.of(setup.features)
         if record is None:
             observations = setup.features([doc], setup.settings.sequences)
         else:
-            parts = decoder.completed(record.read([doc], setup.settings.sequences))
+            parts = predictor.completed(record.read([doc], setup.settings.sequences))
             observations = setup.features.observe(parts)  # type: ignore[attr-defined]
-            filled = iter(parts)
-            record.refill(lambda *_: next(filled), decoder.texts)
-        names, places = self._names, sorted(of_words)
+            completed = iter(parts)
+            record.refill(lambda *_: next(completed), predictor.texts)
+        names = self._names
         if record is not None:
             # The names of the Doc's features come from the Doc, even if the model stores none.
             keys = np.concatenate((self.model.unigram.keys, self.model.bigram.keys))
-            near = sorted({min(t + step, len(kept) - 1) for t in places for step in (0, 1)})
-            read = observations.unigram_hashes[near], observations.bigram_hashes[near]
-            seen = np.concatenate([*map(np.ravel, read), observations.value_keys])
+            near = sorted({min(w + step, len(tokens) - 1) for w in words for step in (0, 1)})
+            hashes = np.concatenate(
+                [
+                    observations.unigram_hashes[near].ravel(),
+                    observations.bigram_hashes[near].ravel(),
+                    observations.value_keys,
+                ]
+            )
             names = Names()
-            names.add(record.names(np.intersect1d(seen, keys)))
-        wanted = map(of_words.get, places)
-        ids = [-1 if rival is None else self._ids([rival], reader.labels)[0] for rival in wanted]
-        texts = [doc[t].text for t in kept.tolist()]
-        args = labels[kept], names, dict(zip(places, ids, strict=True))
-        explained = Explainer(self.model, observations, *args).tokens(marginals[kept], texts)
-        found = dict(zip(kept[places].tolist(), explained, strict=True))
-        blanks = {t: TokenExplanation(doc[t].text, "", 1.0, None, 0.0, ()) for t in rivals}
-        return tuple({**blanks, **found}[t] for t in sorted(rivals))
+            names.add(record.names(np.intersect1d(hashes, keys)))
+        rival_ids = {
+            w: -1 if rival is None else self._ids([rival], predictor.labels)[0]
+            for w, rival in sorted(of_words.items())
+        }
+        texts = [doc[t].text for t in tokens.tolist()]
+        explainer = Explainer(
+            self.model, observations, labels=labels[tokens], names=names, rivals=rival_ids
+        )
+        explained = explainer.tokens(marginals[tokens], texts)
+        by_token = dict(zip(tokens[words].tolist(), explained, strict=True))
+        for t in rivals.keys() - by_token.keys():
+            by_token[t] = TokenExplanation(
+                doc[t].text,
+                label="",
+                probability=1.0,
+                runner_up=None,
+                runner_up_probability=0.0,
+                contributions=(),
+            )
+        return tuple(by_token[t] for t in sorted(rivals))
 
     def _predicted_spans(
         self, doc: Doc, labels: Sequence[str], forced: bool
@@ -428,19 +464,19 @@ class Probabilities:
         """Return the spans of a Doc's labels; None without a span target."""
         from ..analysis.explanation import LabelledSpan
 
-        target, known = self.target, self._reader().labels
+        target, known_labels = self.target, self._predictor().labels
         if not isinstance(target, SpanTarget):
             return None
-        ids = np.array([known.index(label) if label else -1 for label in labels])
-        spans = target.spans([ids], known).named()
+        ids = np.array([known_labels.index(label) if label else -1 for label in labels])
+        spans = target.spans([ids], known_labels).named()
         probabilities = self.entity_probabilities(doc, spans, forced=forced).tolist()
         return tuple(LabelledSpan(*span, p) for span, p in zip(spans, probabilities, strict=True))
 
-    def _read(self, docs: Sequence[Doc], forced: bool) -> tuple[Reader, Batch]:
-        """Return the reader, and what it reads; see `Reader.batch`."""
+    def _read(self, docs: Sequence[Doc], forced: bool) -> tuple[DocPredictor, Batch]:
+        """Return the predictor, and what it reads; see `DocPredictor.batch`."""
         self._check_docs(docs)
-        reader = self._reader()
-        return reader, reader.batch(docs, forced)
+        predictor = self._predictor()
+        return predictor, predictor.batch(docs, forced)
 
     def _check_docs(self, docs: Sequence[object]) -> None:
         """Check an argument. RAISES: SparseCRFError if one is not a Doc."""
@@ -454,8 +490,8 @@ class Probabilities:
         labels = list(labels)
         for label in labels:
             if label not in ids:
-                values = {"label": label, "known": ", ".join(known)}
-                raise SparseCRFError(Errors.SC409.format(name=self.name, **values))
+                message = Errors.SC409.format(name=self.name, label=label, known=", ".join(known))
+                raise SparseCRFError(message)
         return [ids[label] for label in labels]
 
 
@@ -465,11 +501,11 @@ def _words(batch: Batch, start: int, length: int, number: int) -> tuple[int, lis
     RAISES: SparseCRFError if the span has no words, or is not within the Doc.
     """
     tokens, n_tokens = batch.division.tokens, int(batch.division.behind[-1])
-    first, last = tokens.searchsorted((start, start + length)).tolist()
-    if not 0 <= start < start + length <= n_tokens or first == last:
-        values = {"number": number, "length": length, "start": start, "n_tokens": n_tokens}
-        raise SparseCRFError(Errors.SC408.format(**values))
-    return first, tokens[first:last].tolist()
+    begin, end = tokens.searchsorted((start, start + length)).tolist()
+    if not 0 <= start < start + length <= n_tokens or begin == end:
+        message = Errors.SC408.format(number=number, length=length, start=start, n_tokens=n_tokens)
+        raise SparseCRFError(message)
+    return begin, tokens[begin:end].tolist()
 
 
 def combine(ranked: Sequence[Floats], n: int) -> tuple[Longs, Floats]:

@@ -44,7 +44,7 @@ from typing_extensions import Self
 from .. import compatible
 from ..corpus.encoded import Observations
 from ..decoding.once import Once
-from ..decoding.transitions import valid_transitions
+from ..decoding.transitions import combined_transitions
 from ..errors import Errors, SparseCRFError, nearest
 from ..model.model import Kind
 from ..registry import PartRegistry, crf_engines, crf_features, crf_solvers, crf_targets
@@ -331,7 +331,7 @@ class Setup(NamedTuple):
         return Once(labels, names, isinstance(self.target, SpanTarget), where)
 
     def transitions_of(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
-        """Combine the target's valid transitions with the settings; see `decoding.transitions`.
+        """Combine the target's valid transitions with the settings; see `combined_transitions`.
 
         RAISES: SparseCRFError for unknown names, also in `thresholds` and `once`, if no sequence
             of some length is valid, and for more labels than fit in memory.
@@ -351,7 +351,9 @@ class Setup(NamedTuple):
             self.once(labels)
         if valid is None and not decoding.forbidden and not decoding.allowed:
             return None
-        return valid_transitions(labels, decoding.forbidden, decoding.allowed, valid)
+        return combined_transitions(
+            labels, forbidden=decoding.forbidden, allowed=decoding.allowed, scheme=valid
+        )
 
 
 def as_section(by_label: Mapping[str, float]) -> Any:

@@ -8,13 +8,13 @@ sequences. Prediction uses a first-stage model trained on all folds.
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..corpus.builder import CorpusBuilder
 from ..corpus.encoded import EncodedCorpus
-from ..corpus.numbering import Ints
+from ..corpus.numbering import Ints, Mask
 from ..corpus.readings import Readings
 from ..decoding.decoder import Decoder
 from ..errors import Errors, SparseCRFError
@@ -33,33 +33,39 @@ if TYPE_CHECKING:
     from ..training.training import Training
 
 
-class StackedDecoder(Decoder):
-    """Decoder of a model whose templates read the predictions of a first-stage model.
+class FirstStage:
+    """Adds the predictions of a first-stage model to readings, for templates of the second one.
 
-    setup: of the component; model: with a first-stage model; valid, options: as for `Decoder`.
+    setup: of the component; model: of the first stage; valid: transitions, as for `Decoder`;
+    texts: of all possible predictions, by string id.
     """
 
-    def __init__(self, setup: Setup, model: CRFModel, valid: Any, *options: Any) -> None:
-        assert model.first is not None
-        super().__init__(model, valid, *options)
-        self._setup, self._labels, self._first = setup, model.labels, Decoder(model.first, valid)
+    def __init__(self, setup: Setup, model: CRFModel, valid: Mask | None) -> None:
+        self._setup = setup
+        self._labels = model.labels
+        self._decoder = Decoder(model, valid)
         self.texts = texts_of_predictions(setup, model.labels)
 
-    def completed(self, parts: Sequence[Any]) -> list[Any]:
-        """Add the predictions of the first-stage model to readings; see `Decoder`."""
-        both = zip(parts, map(self._first.viterbi, parts), strict=True)
-        return [_filled(self._setup, self._labels, *each) for each in both]
+    def completed(self, readings: Readings) -> Readings:
+        """Return readings with the predictions."""
+        return _filled(self._setup, self._labels, readings, self._decoder.viterbi(readings))
 
 
 def _filled(setup: Setup, labels: Sequence[str], readings: Readings, ids: Ints) -> Readings:
     """Add first-stage labels to readings, for templates."""
-    spans, ends = None, readings.division.ends
+    spans = None
+    ends = readings.division.ends
     if isinstance(setup.target, SpanTarget):
-        found = setup.target.scheme.decode(ids, ends, labels)
-        spans = FirstSpans(found.starts, found.ends, found.types, string_ids(found.names))
+        predicted = setup.target.scheme.decode(ids, ends, labels)
+        spans = FirstSpans(
+            starts=predicted.starts,
+            ends=predicted.ends,
+            types=predicted.types,
+            names=string_ids(predicted.names),
+        )
     assert isinstance(setup.features, Featurizer)
-    predicted = FirstLabels(ids, string_ids((*labels,)), ends, spans)
-    return fill(readings, setup.features.plan, predicted)
+    first_labels = FirstLabels(ids, string_ids((*labels,)), ends=ends, spans=spans)
+    return fill(readings, setup.features.plan, first_labels)
 
 
 def texts_of_predictions(setup: Setup, labels: Sequence[str]) -> dict[int, str]:
@@ -86,7 +92,8 @@ def stacked(
     n_docs, fold = folds_of_docs(words, stack.folds)
     if n_docs < stack.folds:
         raise SparseCRFError(Errors.SC414.format(name=setup.name, n=n_docs, folds=stack.folds))
-    ends, ids = np.cumsum([len(part.orths) for part in words]), np.empty(len(fold), np.int32)
+    ends = np.cumsum([len(part.orths) for part in words])
+    ids = np.empty(len(fold), np.int32)
     values = np.split(corpus.values, ends[:-1])
     # A sequence without tokens at the end has no fold.
     of_sequence = np.append(fold, -1)[corpus.offsets[:-1]]
@@ -96,21 +103,24 @@ def stacked(
         model = _trained(train(replace(corpus, weights=weights)), stack.steps)
         if k < stack.folds:
             decoder = Decoder(model, setup.transitions_of(model.labels))
-            found = [decoder.viterbi(part) for part in record.readings(values)]
-            ids[fold == k] = np.concatenate(found)[fold == k]
+            of_model = np.concatenate([decoder.viterbi(part) for part in record.readings(values)])
+            ids[fold == k] = of_model[fold == k]
     of_parts = iter(np.split(ids, ends[:-1]))
 
     def predictions(readings: Readings) -> Readings:
         return _filled(setup, model.labels, readings, next(of_parts))
 
     record.refill(predictions, texts_of_predictions(setup, model.labels))
-    builder, labels, sequence = CorpusBuilder(), iter(np.split(corpus.labels, ends[:-1])), 0
+    builder = CorpusBuilder()
+    labels = iter(np.split(corpus.labels, ends[:-1]))
+    begin = 0
     assert isinstance(setup.features, Featurizer)
     for part in record.readings(values):
-        own = slice(sequence, sequence := sequence + len(part.offsets) - 1)
-        builder.add(setup.features.observe([part]), next(labels), corpus.weights[own])
-    whole = builder.build(setup.settings.learning.min_freq)
-    return replace(whole, sets=corpus.sets), model
+        end = begin + len(part.offsets) - 1
+        builder.add(setup.features.observe([part]), next(labels), corpus.weights[begin:end])
+        begin = end
+    encoded = builder.build(setup.settings.learning.min_freq)
+    return replace(encoded, sets=corpus.sets), model
 
 
 def _trained(training: "Training", steps: int) -> CRFModel:

@@ -7,10 +7,10 @@ import numpy as np
 from ..corpus.numbering import Floats, Ints
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
-from .prediction import Batch, Reader, predicted_spans
+from .prediction import Batch, DocPredictor, predicted_spans
 
 if TYPE_CHECKING:
-    from ..decoding.decoder import Decoder
+    from ..decoding.answers import LabelDecoder
 
 
 class Uncertainty(NamedTuple):
@@ -53,39 +53,43 @@ class Uncertainty(NamedTuple):
     by_label: dict[str, float]
 
 
-def measure(reader: Reader, batch: Batch) -> list[Uncertainty]:
+def measure(predictor: DocPredictor, batch: Batch) -> list[Uncertainty]:
     """Compute the uncertainty of each Doc of a batch, from its words."""
     if not len(batch.division.ends):
         return []
-    decoder, none = reader.decoder, np.empty((0, len(reader.labels)))
-    ends, n_docs = batch.division.ends, len(batch.division.ends)
-    marginals = np.concatenate([none, *(decoder.marginals(*each) for each in batch.parts)])
+    decoder = predictor.decoder
+    ends = batch.division.ends
+    n_docs = len(ends)
+    by_part = [np.empty((0, len(predictor.labels)))]
+    for source, permitted in batch.parts:
+        by_part.append(decoder.marginals(source, permitted))
+    marginals = np.concatenate(by_part)
     paths, log_best, log_gap = _two_best(decoder, batch)
     least = np.ones(n_docs)
-    if isinstance(reader.setup.target, SpanTarget):
-        spans, probabilities = predicted_spans(reader, batch.words([paths]), batch)
+    if isinstance(predictor.setup.target, SpanTarget):
+        spans, probabilities = predicted_spans(predictor, batch.words([paths]), batch)
         np.minimum.at(least, ends.searchsorted(spans.starts, side="right"), probabilities)
     else:
-        own = np.repeat(np.arange(n_docs), np.diff(ends, prepend=0))
-        np.minimum.at(least, own, marginals[np.arange(len(paths)), paths])
-    names, shares = _shares(reader, marginals)
+        doc_of_word = np.repeat(np.arange(n_docs), np.diff(ends, prepend=0))
+        np.minimum.at(least, doc_of_word, marginals[np.arange(len(paths)), paths])
+    names, shares = _shares(predictor, marginals)
     entropies = batch.words([_plogp(marginals).sum(axis=1)])
     of_labels = batch.words([_plogp(shares) + _plogp(1.0 - shares)])
     best, gap = np.exp(log_best), -np.expm1(log_gap)
     return [
         Uncertainty(
-            float(_mean(entropies[d])),
-            float(entropies[d].max(initial=0.0)),
-            float(1.0 - best[d]),
-            float(best[d] * gap[d]),
-            float(1.0 - least[d]),
-            dict(zip(names, _mean(of_labels[d]).tolist(), strict=True)),
+            entropy=float(_mean(entropies[d])),
+            max_entropy=float(entropies[d].max(initial=0.0)),
+            least_confidence=float(1.0 - best[d]),
+            margin=float(best[d] * gap[d]),
+            entity=float(1.0 - least[d]),
+            by_label=dict(zip(names, _mean(of_labels[d]).tolist(), strict=True)),
         )
         for d in range(n_docs)
     ]
 
 
-def _two_best(decoder: "Decoder", batch: Batch) -> tuple[Ints, Floats, Floats]:
+def _two_best(decoder: "LabelDecoder", batch: Batch) -> tuple[Ints, Floats, Floats]:
     """Find the best and second best labels of the words of Docs.
 
     The second best labels of a Doc differ from the best in one sequence, where this costs least.
@@ -93,35 +97,36 @@ def _two_best(decoder: "Decoder", batch: Batch) -> tuple[Ints, Floats, Floats]:
     """
     ends = batch.division.ends
     log_best, log_gap = np.zeros(len(ends)), np.full(len(ends), -np.inf)
-    paths, first = [np.empty(0, np.int32)], 0
+    paths = [np.empty(0, np.int32)]
+    n_words = 0
     for source, permitted in batch.parts:
         for labels, log_p in decoder.nbest(source, 2, permitted):
             if labels.shape[1]:
-                doc = ends.searchsorted(first, side="right")
+                doc = ends.searchsorted(n_words, side="right")
                 log_best[doc] += log_p[0]
                 if len(log_p) > 1:
                     log_gap[doc] = max(log_gap[doc], log_p[1] - log_p[0])
                 paths.append(labels[0])
-                first += labels.shape[1]
+                n_words += labels.shape[1]
     return np.concatenate(paths), log_best, log_gap
 
 
-def _shares(reader: Reader, marginals: Floats) -> tuple[tuple[str, ...], Floats]:
+def _shares(predictor: DocPredictor, marginals: Floats) -> tuple[tuple[str, ...], Floats]:
     """Return the names of labels that users see, and their probabilities, [N, names]."""
-    target, labels = reader.setup.target, reader.labels
+    target, labels = predictor.setup.target, predictor.labels
     names = target.names_of(labels)
     outside = {OUTSIDE} if isinstance(target, SpanTarget) else set()
     shares = np.zeros((len(marginals), len(names)))
     for i, name in enumerate(names):
-        own = {*target.labels_of(name)} - outside
-        shares[:, i] = marginals[:, [label in own for label in labels]].sum(axis=1)
+        of_name = {*target.labels_of(name)} - outside
+        shares[:, i] = marginals[:, [label in of_name for label in labels]].sum(axis=1)
     return names, np.minimum(shares, 1.0)
 
 
 def _plogp(p: Floats) -> Floats:
     """Compute -p log p."""
-    found: Floats = -p * np.log(np.where(p > 0.0, p, 1.0))
-    return found
+    terms: Floats = -p * np.log(np.where(p > 0.0, p, 1.0))
+    return terms
 
 
 def _mean(of_tokens: Floats) -> Floats:

@@ -5,7 +5,8 @@ import pytest
 
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.decoding.transitions import Transitions, valid_transitions
+from spacy_sparsecrf.decoding.steps import Preference, Temperature
+from spacy_sparsecrf.decoding.transitions import Transitions, combined_transitions
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.layout import Scored
 from spacy_sparsecrf.kernels.viterbi import viterbi
@@ -43,7 +44,7 @@ def test_a_favourite_label_wins_ties(kind, favourite):
     permitted = np.ones((6, 3), dtype=bool)
     permitted[1] = [False, True, False]
     for mask in None, valid:
-        decoder = Decoder(model, mask, preference=(favourite, -3.0))
+        decoder = Decoder(model, mask, favourite, [Preference(favourite, -3.0)])
         for labels in (
             decoder.viterbi(observations).tolist(),
             decoder.decode(observations, "posterior")[0].tolist(),
@@ -108,20 +109,20 @@ LABELS = ["A", "B", "C"]
 
 
 def test_lists_of_pairs_and_schemes_apply_together():
-    assert valid_transitions(LABELS) is None
-    assert valid_transitions(LABELS, scheme=np.ones((4, 4), dtype=bool)) is None
-    valid = valid_transitions(LABELS, forbidden=[["A", "B"], ["", "C"], ["B", ""]])
+    assert combined_transitions(LABELS) is None
+    assert combined_transitions(LABELS, scheme=np.ones((4, 4), dtype=bool)) is None
+    valid = combined_transitions(LABELS, forbidden=[["A", "B"], ["", "C"], ["B", ""]])
     expected = np.ones((4, 4), dtype=bool)
     expected[0, 1] = expected[3, 2] = expected[1, 3] = False
     np.testing.assert_array_equal(valid, expected)
     pairs = [("", "A"), ("A", "B"), ("A", "A"), ("B", ""), ("A", "")]
-    valid = valid_transitions(LABELS, allowed=pairs)
+    valid = combined_transitions(LABELS, allowed=pairs)
     assert valid.sum() == len(pairs) + 1
     assert all(valid[(*LABELS, "").index(a), (*LABELS, "").index(b)] for a, b in pairs)
-    with_both = valid_transitions(LABELS, forbidden=[["A", "B"]], allowed=pairs)
+    with_both = combined_transitions(LABELS, forbidden=[["A", "B"]], allowed=pairs)
     assert not with_both[0, 1] and with_both[0, 0]
     labels = scheme_labels(1, "LU")
-    valid = valid_transitions(labels, [["O", "U-0"]], scheme=scheme_mask(labels, "LU"))
+    valid = combined_transitions(labels, [["O", "U-0"]], scheme=scheme_mask(labels, "LU"))
     cases = [("O", "U-0"), ("O", "L-0"), ("B-0", "L-0")]
     found = [valid[labels.index(a), labels.index(b)] for a, b in cases]
     assert found == [False, False, True]
@@ -145,13 +146,13 @@ CIRCLE = [["", "A"], ["A", ""], ["A", "B"]]
 )
 def test_unknown_labels_and_masks_that_leave_no_path(lists, message):
     with pytest.raises(SparseCRFError, match=message):
-        valid_transitions(LABELS, **lists)
+        combined_transitions(LABELS, **lists)
 
 
 @pytest.mark.parametrize("mask", [np.ones((3, 3), bool), np.ones((4, 4)), None, [[True]]])
 def test_masks_of_another_shape_or_type(mask):
     with pytest.raises(SparseCRFError, match=r"SC405.*\[4, 4\] of bool.*`valid_transitions`"):
-        valid_transitions(LABELS, scheme=mask if mask is not None else np.ones(4, bool))
+        combined_transitions(LABELS, scheme=mask if mask is not None else np.ones(4, bool))
     if mask is not None:
         with pytest.raises(SparseCRFError, match="SC405"):
             Decoder(CRFModel(LABELS), mask)
@@ -164,10 +165,11 @@ def test_masks_of_another_shape_or_type(mask):
 def test_a_preferred_label_changes_choices_and_no_probability(name, masked):
     case = make_case(37, name, [4, 1, 3, 5])
     valid = np.array(VALID, np.bool_) if masked else None
-    marginals = Decoder(case.model, valid, 1.3).marginals(case.observations)
+    marginals = Decoder(case.model, valid, options=[Temperature(1.3)]).marginals(case.observations)
     tables, counts = [(s, case.table(s, valid)) for s in case.problem.sequences()], []
     for weight in (-2.0, -0.3, 0.4, 3.0):
-        decoder = Decoder(case.model, valid, 1.3, (1, weight))
+        options = [Temperature(1.3), Preference(1, weight / 1.3)]
+        decoder = Decoder(case.model, valid, 1, options)
         found = decoder.viterbi(case.observations)
         for tokens, table in tables:
             scores = {path: score + weight * path.count(1) for path, score in table.items()}

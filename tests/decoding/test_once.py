@@ -14,6 +14,7 @@ from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.once import Once
 from spacy_sparsecrf.decoding.once_decoder import OnceDecoder
 from spacy_sparsecrf.decoding.plain import PlainChain
+from spacy_sparsecrf.decoding.steps import Preference
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from ..reference import n_repetitions, obeying
@@ -115,7 +116,7 @@ def tables(case, labels, names, valid, permitted):
 @given(problem=problems(), favourite=st.integers(0, 2), weight=st.sampled_from([0.0, 2.5]))
 def test_labels_are_the_best_of_all_that_repeat_no_name(problem, favourite, weight):
     case, labels, names, valid, permitted = problem
-    bare = Decoder(case.model, valid, preference=(favourite, weight))
+    bare = Decoder(case.model, valid, favourite, [Preference(favourite, weight)])
     decoder = OnceDecoder(bare, Once(labels, names))
     source = case.observations
     found = quiet(decoder.viterbi, source, permitted)

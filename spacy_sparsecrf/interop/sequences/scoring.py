@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...corpus.numbering import Array, Hashes, Longs, Singles
-from ...decoding.decoder import Decoder, ScoredTokens
+from ...decoding.decoder import Decoder
 from ...decoding.once import Once
 from ...decoding.once_decoder import OnceDecoder
 from ...decoding.probabilities import Posterior
+from ...decoding.sources import ScoredTokens
 from ...kernels.layout import Csr
 from ...kernels.numba_support import Bound
 from ...kernels.values import score_numbered
