@@ -22,8 +22,8 @@ A line search finds the weight of the outside label with the best F_beta of all 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
@@ -35,7 +35,7 @@ from ..corpus.numbering import Floats, Mask
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..pages.rendering import Page
 from ..pipeline.component import SparseCRFPipe
-from ..pipeline.prediction import Predictions
+from ..pipeline.prediction import Predictions, no_predictions
 from ..pipeline.reader import BATCH_SIZE
 from ..pipeline.settings import DecodingSettings
 from ..progress import Task
@@ -105,9 +105,9 @@ class Reliability:
     @property
     def overall(self) -> Bin:
         """All bins together."""
-        counts = [each.n for each in self.bins]
-        means = np.average([each[2:] for each in self.bins], axis=0, weights=counts)
-        return Bin(math.nan, sum(counts), *means.tolist())
+        counts = [x.n for x in self.bins]
+        probability, right = np.average([x[2:] for x in self.bins], axis=0, weights=counts)
+        return Bin(math.nan, sum(counts), probability=float(probability), right=float(right))
 
 
 @dataclass(frozen=True)
@@ -208,11 +208,17 @@ class Calibration(Page):
     @property
     def overall(self) -> Threshold:
         """All labels together; the label is "", the threshold nan."""
-        own = self.thresholds
-        n, n_kept = sum(each.n for each in own), sum(each.n_kept for each in own)
-        right = sum(each.n * each.right for each in own) / max(1, n)
-        right_kept = sum(each.n_kept * each.right_kept for each in own) / max(1, n_kept)
-        return Threshold("", self.n_gold, n, right, math.nan, n_kept, right_kept)
+        n = sum(x.n for x in self.thresholds)
+        n_kept = sum(x.n_kept for x in self.thresholds)
+        return Threshold(
+            label="",
+            n_gold=self.n_gold,
+            n=n,
+            right=sum(x.n * x.right for x in self.thresholds) / max(1, n),
+            value=math.nan,
+            n_kept=n_kept,
+            right_kept=sum(x.n_kept * x.right_kept for x in self.thresholds) / max(1, n_kept),
+        )
 
     def decoding(self, decoding: DecodingSettings) -> DecodingSettings:
         """Return settings with the temperature, the outside weight and requested thresholds.
@@ -227,10 +233,12 @@ class Calibration(Page):
         DecodingSettings
             Changed settings; the given ones stay as they are.
         """
-        changes: dict[str, Any] = {"temperature": self.temperature}
-        changes["outside_weight"] = self.outside_weight
+        changes: dict[str, Any] = {
+            "temperature": self.temperature,
+            "outside_weight": self.outside_weight,
+        }
         if self.has_thresholds:
-            changes["thresholds"] = {each.label: each.value for each in self.thresholds}
+            changes["thresholds"] = {x.label: x.value for x in self.thresholds}
         return decoding.model_copy(update=changes)
 
 
@@ -288,20 +296,17 @@ def calibrate(
     >>> [(each.label, each.value) for each in found.thresholds]
     [('CITY', 0.0), ('PERSON', 0.0)]
     """
-    given = {"precision": precision, "beta": beta, "outside": outside_beta}
-    limits = {"precision": 1.0, "beta": math.inf, "outside": math.inf}
-    fits = [0.0 < value < limits[key] for key, value in given.items() if value is not None]
-    are_spans = isinstance(pipe.target, SpanTarget)
-    if not all(fits) or (fits and not are_spans) or None not in (precision, beta):
-        raise SparseCRFError(Errors.SC644.format(name=pipe.name, **given))
+    _check_requests(pipe, precision=precision, beta=beta, outside=outside_beta)
     examples = list(examples)
+    decoding = pipe.settings.decoding
     if outside_beta is not None:
-        with _predicting(pipe, outside_weight=outside_weight(pipe, examples, outside_beta)):
-            return calibrate(pipe, examples, precision, beta)
+        weight = _outside_weight(pipe, examples, outside_beta)
+        decoding = decoding.model_copy(update={"outside_weight": weight})
     with Task("Comparing", "docs", (len(_TRIED) + 2) * len(examples)) as shown:
 
         def judge(temperature: float) -> _Judged:
-            return _judge(pipe, examples, shown, temperature=temperature)
+            changed = decoding.model_copy(update={"temperature": temperature})
+            return _judge(pipe, examples, changed, shown)
 
         plain = judge(1.0)
         if not plain.labels:
@@ -310,28 +315,59 @@ def calibrate(
         judged = plain if temperature == 1.0 else judge(temperature)
     thresholds: list[Threshold] = []
     if isinstance(pipe.target, SpanTarget):
-        names = np.array(judged.labels)
-        for label in sorted(set(judged.labels)):
-            own, n_gold = names == label, judged.gold[label]
-            args = judged.probabilities[own], judged.right[own], n_gold
-            found = threshold_of(*args, precision, beta)
-            thresholds.append(Threshold(label, n_gold, *found))
-        others = sorted({*judged.gold} - {*judged.labels})
-        if others:
-            types = ", ".join(f"{label} ({judged.gold[label]})" for label in others)
+        thresholds = _thresholds(judged, precision, beta)
+        never = sorted({*judged.gold} - {*judged.labels})
+        if never:
+            types = ", ".join(f"{label} ({judged.gold[label]})" for label in never)
             warn(Warnings.SCW641.format(name=pipe.name, types=types))
-    before, after = (reliability(each.probabilities, each.right) for each in (plain, judged))
-    counts = pipe.settings.decoding.outside_weight, len(plain.labels), temperature
-    n_gold = judged.gold.total()
-    return Calibration(precision, beta, *counts, before, after, tuple(thresholds), n_gold)
+    return Calibration(
+        precision=precision,
+        beta=beta,
+        outside_weight=decoding.outside_weight,
+        n=len(plain.labels),
+        temperature=temperature,
+        before=reliability(plain.probabilities, plain.right),
+        after=reliability(judged.probabilities, judged.right),
+        thresholds=tuple(thresholds),
+        n_gold=judged.gold.total(),
+    )
 
 
-def outside_weight(pipe: SparseCRFPipe, examples: Sequence[Example], beta: float) -> float:
+def _check_requests(pipe: SparseCRFPipe, **requests: float | None) -> None:
+    """Check the arguments of `calibrate`. RAISES: SparseCRFError."""
+    numbers = {key: value for key, value in requests.items() if value is not None}
+    limits = {"precision": 1.0}
+    fits = all(0.0 < value < limits.get(key, math.inf) for key, value in numbers.items())
+    are_spans = isinstance(pipe.target, SpanTarget)
+    if not fits or (numbers and not are_spans) or {"precision", "beta"} <= numbers.keys():
+        raise SparseCRFError(Errors.SC644.format(name=pipe.name, **requests))
+
+
+def _thresholds(judged: _Judged, precision: float | None, beta: float | None) -> list[Threshold]:
+    """Find the threshold of each label that is predicted."""
+    names = np.array(judged.labels)
+    thresholds = []
+    for label in sorted({*judged.labels}):
+        has_label = names == label
+        n_gold = judged.gold[label]
+        fields = threshold_of(
+            judged.probabilities[has_label],
+            judged.right[has_label],
+            n_gold,
+            precision=precision,
+            beta=beta,
+        )
+        thresholds.append(Threshold(label, n_gold, *fields))
+    return thresholds
+
+
+def _outside_weight(pipe: SparseCRFPipe, examples: Sequence[Example], beta: float) -> float:
     """Find the weight of the outside label with the best F_beta; see `calibrate`."""
     with Task("Weighing", "docs", (2 * sum(_N_TRIED) + 1) * len(examples)) as shown:
 
         def f_beta(weight: float) -> float:
-            judged = _judge(pipe, examples, shown, outside_weight=weight)
+            changed = pipe.settings.decoding.model_copy(update={"outside_weight": weight})
+            judged = _judge(pipe, examples, changed, shown)
             counted = len(judged.labels) + beta**2 * judged.gold.total()
             return (1.0 + beta**2) * int(judged.right.sum()) / max(1.0, counted)
 
@@ -343,25 +379,24 @@ def best_weight(score: Callable[[float], float]) -> float:
 
     Of equal scores, the weight nearest to the middle of its grid wins.
     """
-    best, highest = 0.0, score(0.0)
+    score = cache(score)
+    best = 0.0
     for step, n in zip(_STEPS, _N_TRIED, strict=True):
-        middle = best
-        for i in sorted({*range(-n, n + 1)} - {0}, key=abs):
-            weight = round(middle + i * step, 6)
-            found = score(weight)
-            if found > highest:
-                best, highest = weight, found
+        steps = sorted(range(n, -n - 1, -1), key=abs)
+        best = max((round(best + i * step, 6) for i in steps), key=score)
     return best
 
 
 def reliability(probabilities: Floats, right: Mask) -> Reliability:
     """Compare probabilities [n] with the share of right predictions, in bins of equal width."""
     number = np.minimum((probabilities * N_BINS).astype(np.int64), N_BINS - 1)
-    bins, error = [], 0.0
+    bins = []
+    error = 0.0
     for i in np.unique(number):
-        p, r = probabilities[number == i], right[number == i]
-        bins.append(Bin(float(i) / N_BINS, len(p), float(p.mean()), float(r.mean())))
-        error += abs(float(p.sum() - r.sum()))
+        p, are_right = probabilities[number == i], right[number == i]
+        share = float(are_right.mean())
+        bins.append(Bin(float(i) / N_BINS, len(p), probability=float(p.mean()), right=share))
+        error += abs(float(p.sum() - are_right.sum()))
     return Reliability(tuple(bins), error / max(1, len(probabilities)))
 
 
@@ -423,36 +458,35 @@ def _lowest(x: Floats, values: Floats) -> float:
 
 
 def _judge(
-    pipe: SparseCRFPipe, examples: Sequence[Example], shown: Task, **changes: float
+    pipe: SparseCRFPipe, examples: Sequence[Example], decoding: DecodingSettings, shown: Task
 ) -> _Judged:
-    """Predict with changed decoding settings, and compare with gold annotation."""
+    """Predict with other settings of decoding, without thresholds, and compare with gold."""
+    decoding = decoding.model_copy(update={"scores": True, "thresholds": {}})
+    predictor = pipe._predictor().with_decoding(0.0, decoding)
     labels: list[str] = []
-    found: list[tuple[float, bool, bool]] = []
+    outcomes: list[tuple[float, bool, bool]] = []
     counts: Counter[str] = Counter()
     is_even = False
-    with _predicting(pipe, **changes):
-        for batch in minibatch(examples, BATCH_SIZE):  # type: ignore[no-untyped-call]
-            predictions = pipe.predict([example.predicted for example in batch])
-            shown.update(len(batch))
-            for golden, judgements in _judgements(pipe, batch, predictions):
-                is_even = not is_even
-                counts.update(label for *_, label in golden)
-                labels += [label for label, *_ in judgements]
-                found += [(p, right, is_even) for _, p, right in judgements]
-    table = np.array(found, np.float64).reshape(-1, 3)
-    return _Judged(labels, table[:, 0], table[:, 1] > 0.0, table[:, 2] > 0.0, counts)
-
-
-@contextmanager
-def _predicting(pipe: SparseCRFPipe, **changes: Any) -> Iterator[None]:
-    """Change decoding settings for the body; always compute probabilities, without thresholds."""
-    before = pipe.settings
-    own = before.decoding.model_copy(update={"scores": True, "thresholds": {}, **changes})
-    try:
-        pipe.settings = before.model_copy(update={"threshold": 0.0, "decoding": own})
-        yield
-    finally:
-        pipe.settings = before
+    for batch in minibatch(examples, BATCH_SIZE):  # type: ignore[no-untyped-call]
+        docs = [example.predicted for example in batch]
+        has_tokens = any(map(len, docs))
+        predictions = (
+            predictor.predict(docs, forced=True) if has_tokens else no_predictions(len(docs), True)
+        )
+        shown.update(len(batch))
+        for golden, judgements in _judgements(pipe, batch, predictions):
+            is_even = not is_even
+            counts.update(label for *_, label in golden)
+            labels += [label for label, *_ in judgements]
+            outcomes += [(p, right, is_even) for _, p, right in judgements]
+    table = np.array(outcomes, np.float64).reshape(-1, 3)
+    return _Judged(
+        labels,
+        probabilities=table[:, 0],
+        right=table[:, 1] > 0.0,
+        halves=table[:, 2] > 0.0,
+        gold=counts,
+    )
 
 
 def _judgements(
@@ -474,5 +508,11 @@ def _judgements(
         else:
             spans = [(t, t + 1, label) for t, label in enumerate(predicted)]
             probabilities = scores.tolist()
-        both = zip(spans, probabilities, strict=True)
-        yield golden, [(span[2], p, span in golden) for span, p in both if span in counted]
+        yield (
+            golden,
+            [
+                (span[2], p, span in golden)
+                for span, p in zip(spans, probabilities, strict=True)
+                if span in counted
+            ],
+        )

@@ -175,6 +175,29 @@ def test_the_weight_of_the_outside_label_has_the_best_f(noisy):
         calibrate(pipe, examples, outside_beta=0.0)
 
 
+def test_other_predictions_during_a_calibration_keep_the_saved_settings(noisy, monkeypatch):
+    config = {"components.sparse_crf_ner.threshold": 0.75}
+    nlp = spacy.load(noisy, config=config)
+    pipe, examples = nlp.get_pipe("sparse_crf_ner"), made_up(nlp, 40, 7)
+    docs = [example.predicted.copy() for example in examples]
+
+    def entities() -> list[list[tuple[int, int, str]]]:
+        predicted = map(nlp, [doc.copy() for doc in docs])
+        return [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in predicted]
+
+    expected, settings = entities(), pipe.settings
+    gold, others = type(pipe.target).gold, []
+
+    def interrupted(self, example):
+        if example is examples[0]:
+            others.append((entities(), pipe.settings))
+        return gold(self, example)
+
+    monkeypatch.setattr(type(pipe.target), "gold", interrupted)
+    calibrate(pipe, examples, beta=1.0, outside_beta=2.0)
+    assert len(others) > 10 and all(other == (expected, settings) for other in others)
+
+
 def test_labels_of_tokens_get_a_temperature_only(trained, corpus):
     pipe, examples = trained.get_pipe("sparse_crf"), examples_of(trained, corpus.dev)
     found = calibrate(pipe, examples)

@@ -50,49 +50,54 @@ def calibrate(
         training = block_of(nlp, "train_corpus").get("path")
         if training is not None and Path(training).resolve() == data.resolve():
             warn(Warnings.SCW640.format(data=data, model=model))
-        given = annotated_gold(nlp, pipe.name, data)
-        found = calibration.calibrate(pipe, given, precision, best_f, outside)
+        report = calibration.calibrate(
+            pipe,
+            annotated_gold(nlp, pipe.name, data),
+            precision=precision,
+            beta=best_f,
+            outside_beta=outside,
+        )
         if html is not None:
             title = f"{pipe.name} on {data.name}"
-            write_page(html, found, title, nlp, pipeline=model, data=data)
-        _print(found)
+            write_page(html, report, title, nlp, pipeline=model, data=data)
+        _print(report)
         if output is None:
             msg.info("Nothing was saved. --output DIR saves the calibrated pipeline.")
         else:
-            _save(nlp, pipe.name, found.decoding(pipe.settings.decoding), output)
+            _save(nlp, pipe.name, report.decoding(pipe.settings.decoding), output)
 
 
 def _save(nlp: Language, name: str, decoding: DecodingSettings, directory: Path) -> None:
     """Save a pipeline with calibrated decoding settings, and print how to restore the old ones."""
     block = nlp.get_pipe_config(name)["decoding"]
-    before = {key: block[key] for key in ("temperature", "outside_weight", "thresholds")}
-    thresholds = as_section(decoding.thresholds)
-    block.update(temperature=decoding.temperature, thresholds=thresholds)
+    saved = {key: block[key] for key in ("temperature", "outside_weight", "thresholds")}
+    block["temperature"] = decoding.temperature
     block["outside_weight"] = decoding.outside_weight
+    block["thresholds"] = as_section(decoding.thresholds)
     nlp.to_disk(with_folder(directory))
     msg.good(f"Pipeline is in {directory}")
-    undo = ", ".join(f"{key} = {value}" for key, value in before.items())
+    undo = ", ".join(f"{key} = {value}" for key, value in saved.items())
     msg.text(f"To undo: [components.{name}.decoding] {undo} in {directory / 'config.cfg'}")
 
 
-def _print(found: Calibration) -> None:
-    _print_reliability("Reliability", found.before)
-    if found.temperature != 1.0:
-        _print_reliability(f"Reliability with temperature {found.temperature:.3f}", found.after)
-    if found.outside_weight:
-        msg.text(f"Weight of the outside label: {found.outside_weight:g}")
-    before, after = [], []
-    for each in (found.overall, *found.thresholds) if found.thresholds else ():
-        label, value = escape(each.label) or "all", f"{each.value:.4f}" if each.label else ""
-        before.append([label, str(each.n_gold), str(each.n), *map(percent, each.before)])
-        after.append([label, value, str(each.n_kept), *map(percent, each.after)])
-    print_table(before, "lrrrrr", "label", "gold", "predicted", "P", "R", "F")
-    if found.has_thresholds:
-        print_table(after, "lrrrrr", "label", "threshold", "kept", "P", "R", "F")
+def _print(report: Calibration) -> None:
+    _print_reliability("Reliability", report.before)
+    if report.temperature != 1.0:
+        _print_reliability(f"Reliability with temperature {report.temperature:.3f}", report.after)
+    if report.outside_weight:
+        msg.text(f"Weight of the outside label: {report.outside_weight:g}")
+    all_spans, likely_spans = [], []
+    for row in (report.overall, *report.thresholds) if report.thresholds else ():
+        label, value = escape(row.label) or "all", f"{row.value:.4f}" if row.label else ""
+        all_spans.append([label, str(row.n_gold), str(row.n), *map(percent, row.before)])
+        likely_spans.append([label, value, str(row.n_kept), *map(percent, row.after)])
+    print_table(all_spans, "lrrrrr", "label", "gold", "predicted", "P", "R", "F")
+    if report.has_thresholds:
+        print_table(likely_spans, "lrrrrr", "label", "threshold", "kept", "P", "R", "F")
 
 
-def _print_reliability(title: str, found: Reliability) -> None:
-    msg.divider(f"{title}: expected calibration error {found.error:.4f}")
-    bins = (found.overall, *found.bins)
+def _print_reliability(title: str, reliability: Reliability) -> None:
+    msg.divider(f"{title}: expected calibration error {reliability.error:.4f}")
+    bins = (reliability.overall, *reliability.bins)
     rows = ((b.interval, str(b.n), f"{b.probability:.3f}", f"{b.right:.3f}") for b in bins)
     print_table(rows, "lrrr", "probability", "predictions", "mean probability", "share correct")
