@@ -6,7 +6,7 @@ Creating a component does not import numba; training and prediction do.
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -18,7 +18,6 @@ from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example, validate_examples
-from spacy.util import logger
 from spacy.vocab import Vocab
 from thinc.optimizers import Optimizer
 
@@ -30,9 +29,9 @@ from ..model.model import CRFModel
 from ..model.names import Names
 from ..pages.rendering import fill
 from ..pages.training_log import Iteration, TrainingLog
-from ..targets.base import add_extension
+from ..targets.base import Target, add_extension
 from ..targets.entities import SCORE
-from ..targets.spans import SpanGroups, SpanTarget
+from ..targets.spans import SpanGroups
 from . import serialization as storage
 from .annotating import Expected, annotated
 from .continued import Continued, continue_training
@@ -41,24 +40,23 @@ from .facts import facts_of
 from .loop import full_collections_suspended, made_without_collections
 from .prediction import DocPredictor, Predictions, no_predictions, score_extension, store_scores
 from .probabilities import Probabilities
-from .reader import Job, check_strings, encode_corpus, make_label_ids, record_of
-from .settings import Setup
+from .reader import (
+    Job,
+    check_strings,
+    encode_corpus,
+    labels_to_add,
+    make_label_ids,
+    record_of,
+)
+from .settings import ComponentSettings, Features, Setup
 from .spacy_loop import Loop, check_loop, idle_attributes
-from .training_state import TrainingState, begin, driver_of, report_end
+from .trained import Trained, part_of_setup, part_of_trained, within_memory
+from .training_state import TrainingState, begin, driver_of, first_model, report_step
 
 if TYPE_CHECKING:
     from ..training.training import Training
 
 Scorer: TypeAlias = Callable[..., dict[str, Any]]
-
-
-@contextmanager
-def within_memory(name: str) -> Iterator[None]:
-    """Raise a coded error if component `name` runs out of memory."""
-    try:
-        yield
-    except MemoryError as error:
-        raise SparseCRFError(Errors.SC224.format(name=name)) from error
 
 
 class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
@@ -108,27 +106,29 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     SparseCRFPipe('sparse_crf', not initialized)
     """
 
+    setup: Setup = part_of_trained("setup", "The parts and settings, without learnt values.")
+    model: CRFModel = part_of_trained("model", "Labels and active weights.")
+    cfg: dict[str, Any] = part_of_trained("cfg", "Labels, and values without a file.")
+    features: Features = part_of_setup("features", "Hashes the observation features of Docs.")
+    target: Target = part_of_setup("target", "The annotation that is learnt and written.")
+    solver = part_of_setup("solver", "Minimises the objective.")
+    settings: ComponentSettings = part_of_setup("settings", "See `ComponentSettings`.")
+    engine = part_of_setup("engine", "Reads and holds the corpus for training.")
+
     def __init__(self, vocab: Vocab, setup: Setup, scorer: Scorer | None = None) -> None:
         setup.check()
-        self.vocab, self.scorer = vocab, scorer
-        self.name, self.features, self.target, self.solver, self.settings, self.engine = setup
-        self.model = self._no_model()
-        self.cfg: dict[str, Any] = dict(storage.NEW_CFG)
+        self.vocab = vocab
+        self.name = setup.name
+        self.scorer = scorer
+        self.trained = Trained.nothing(setup)
+        self.training_log = TrainingLog()
+        self._begun = 0.0
         self._state: TrainingState | None = None
-        self.training_log, self._begun = TrainingLog(), 0.0
         self._continued: Continued | None = None
-        self._names = Names()
-        self._cached: DocPredictor | None = None
-        if self.settings.decoding.scores:
+        if setup.settings.decoding.scores:
             # Docs annotated in other processes have values, but no registered extensions here.
             add_extension(Token, score_extension(self.name))
             add_extension(Span, SCORE)
-
-    @property
-    def setup(self) -> Setup:
-        """The parts and settings of the component, without learnt values."""
-        features, target, solver = self.features, self.target, self.solver
-        return Setup(self.name, features, target, solver, self.settings, self.engine)
 
     def __repr__(self) -> str:
         labels, l1 = self.label_data, self.settings.l1
@@ -178,7 +178,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         setup, loop = self.setup, Loop.of(nlp, self)
         progress.be_quiet(loop.quiet)
         progress.watch_compilation().n_expected = progress.N_OF_TRAINING
-        facts = facts_of(setup, shards=shards, engine=self.engine)
+        facts = facts_of(setup, shards=shards, engine=setup.engine)
         compatible.check(facts, self.name, setup.solver)
         if loop.n_used:
             check_loop(setup, cast("Language", nlp))
@@ -189,33 +189,37 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         examples = annotated(examples, upstream) if upstream else examples
         with within_memory(self.name), storage.renewed(setup, nlp, earlier):
             driver = driver_of(setup)
-            job = Job(setup, label_ids, checks, record_of(setup), nlp, shards, upstream)
-            divided = shards or self.engine.divides
+            job = Job(
+                setup=setup,
+                label_ids=label_ids,
+                checks=checks,
+                record=record_of(setup),
+                nlp=nlp,
+                shards=shards,
+                upstream=upstream,
+            )
+            divides = shards or setup.engine.divides
             with full_collections_suspended():
-                read = self.engine.compile(job) if divided else encode_corpus(examples, job)
+                read = setup.engine.compile(job) if divides else encode_corpus(examples, job)
             idle = idle_attributes(nlp, self, checks.values)
             checks.report(setup, read.labels, get_examples, idle)
             state = begin(job, driver, read, earlier, checkpoint)
             cfg = storage.learnt_cfg(setup, read.labels, checks)
-            model = earlier.init or earlier.prior
             if state.trainer is None:
                 cfg["labels"] = list(dict.fromkeys((*earlier.labels, *read.labels)))
-            elif model is not None or state.stepped:
-                model = state.trainer.model()
-            model = (self._no_model() if model is None else model).with_labels(cfg["labels"])
+            model = first_model(setup, state, earlier).with_labels(cfg["labels"])
             model.first = None if driver is None else driver.first
+            names = self.trained.names if earlier.names is None else earlier.names
+            trained = Trained.of(setup, model, cfg, names)
         # Nothing below raises, so that a component keeps its state if anything above does.
         if self._state is not None and self._state.trainer is not None:
             self._state.trainer.close()
         runs = state.trainer is not None
+        self.trained = trained
         self._state, self._continued = (state, None) if runs else (None, Continued(model, model))
-        self._names = self._names if earlier.names is None else earlier.names
-        self.cfg, self.model, self._cached = cfg, model, None
-        self.training_log, self._begun = TrainingLog(), time.perf_counter()
+        self.training_log = TrainingLog()
+        self._begun = time.perf_counter()
         self._store_strings()
-
-    def _no_model(self) -> CRFModel:
-        return CRFModel((), self.settings.learning.dtype, kind=self.settings.model)
 
     def update(
         self,
@@ -274,9 +278,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _step(self, state: TrainingState, training: "Training") -> None:
         """Do one iteration over the corpus, and take its model."""
         # Free the corpus, which the run has encoded, and the decoder of the last model.
-        state.restart, nothing = None, cast("Any", None)
-        if self._cached is not None:
-            self._cached = replace(self._cached, model=nothing, decoder=nothing, first_stage=None)
+        state.restart = None
+        self.trained = replace(self.trained)
         with progress.Task("Training"):
             report = training.step()
             if not math.isfinite(objective := training.objective):
@@ -284,28 +287,27 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
                 raise SparseCRFError(Errors.SC209.format(name=self.name, objective=objective))
             if state.checkpoint is not None:
                 training.save(state.checkpoint)
-        values = self.name, report.objective, report.gap, report.optimality, report.n_active
-        form = "%s: objective %.6g, gap at most %.3g, optimality %.3g, %d active weights"
-        logger.debug(form, *values)
         model = training.model().with_labels(self.label_data)
-        model.first, self.model, state.stepped = self.model.first, model, True
-        number, seconds = len(self.training_log) + 1, time.perf_counter() - self._begun
-        self.training_log.append(Iteration(number, objective, report.n_active, seconds, None))
-        if report.end:
-            report_end(self.setup, report, model)
+        model.first = self.model.first
+        self.model = model
+        state.stepped = True
+        iteration = Iteration(
+            number=len(self.training_log) + 1,
+            loss=objective,
+            n_active=report.n_active,
+            seconds=time.perf_counter() - self._begun,
+            score=None,
+        )
+        self.training_log.append(iteration)
+        report_step(self.setup, report, model)
 
     def _continue(self, examples: Sequence[Example]) -> float:
         """Learn from examples without a corpus. RETURNS: their loss."""
-        run = self._continued
-        if run is None and not self.model.n_active:
-            raise SparseCRFError(Errors.SC202.format(name=self.name))
-        if run is None or run.model is not self.model:
-            run = Continued(self.model, self.model)
-        if len(examples) == 1 and not run.n_visits:
-            warn(Warnings.SCW212.format(name=self.name))
-        loss = continue_training(self.setup, examples, run)
-        self._continued, self.model = run, run.model
-        self.cfg["labels"] = list(run.model.labels)
+        trained = self.trained
+        run, loss = continue_training(self.setup, examples, self._continued, trained.model)
+        self._continued = run
+        cfg = {**trained.cfg, "labels": list(run.model.labels)}
+        self.trained = replace(trained, model=run.model, cfg=cfg)
         return loss
 
     def finish_update(self, sgd: Optimizer | None) -> None:
@@ -384,7 +386,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         docs = list(docs)
         if not any(map(len, docs)):
             return no_predictions(len(docs), self.settings.decoding.scores)
-        return self._predictor().predict(docs, forced)
+        return self.trained.predictor.predict(docs, forced)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate a stream of Docs; report progress if this is an evaluation during training.
@@ -418,9 +420,15 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             For each Doc an array [tokens] int32 of label ids, from `predict`. Its probabilities,
             if any, are written to `token._.NAME_score`.
         """
-        docs, overwrite = list(docs), self.settings.overwrite
+        docs, setup = list(docs), self.setup
         ids = scores if isinstance(scores, Predictions) else Predictions(scores)
-        self.target.write(docs, ids, self.label_data, overwrite=overwrite, scores=ids.span_scores)
+        setup.target.write(
+            docs,
+            ids,
+            self.label_data,
+            overwrite=setup.settings.overwrite,
+            scores=ids.span_scores,
+        )
         if ids.scores is not None:
             store_scores(self.name, docs, ids.scores)
 
@@ -447,23 +455,12 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         with progress.Task("Scoring"), full_collections_suspended():
             scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         if self.training_log:
-            found = [scores[key] for key in scores if key.endswith(("_f", "_acc"))]
-            self.training_log[-1] = self.training_log[-1]._replace(score=next(iter(found), None))
+            of_target = (scores[key] for key in scores if key.endswith(("_f", "_acc")))
+            self.training_log[-1] = self.training_log[-1]._replace(score=next(of_target, None))
         return scores
 
     def _predictor(self) -> DocPredictor:
-        labels, model, predictor = self.label_data, self.model, self._cached
-        if not labels:
-            raise SparseCRFError(Errors.SC201.format(name=self.name))
-        own = self.name, self.features, self.target, self.solver, self.settings, self.engine
-        known = predictor and (predictor.setup, predictor.labels)
-        if predictor is None or predictor.model is not model or known != (own, labels):
-            expected = Expected(self.name, self.cfg["shares"], self.cfg["sentences"])
-            if predictor is not None:
-                expected = predictor.expected
-            predictor = DocPredictor.of(self.setup, model, labels=labels, expected=expected)
-            self._cached = predictor
-        return predictor
+        return self.trained.predictor
 
     # Labels
 
@@ -475,7 +472,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     @property
     def label_data(self) -> tuple[str, ...]:
         """The labels of tokens by id, which `spacy init labels` writes and `initialize` accepts."""
-        return tuple(self.cfg["labels"])
+        return self.trained.labels
 
     @property
     def key(self) -> str:
@@ -505,21 +502,15 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             If the label is not a string, or the target cannot write it.
         """
         check_strings(self.name, [label])
-        if label in self.label_data:
+        trained = self.trained
+        if label in trained.labels:
             return 0
-        target, types = self.target, {*self.target.names_of(self.label_data)}
-        # B-cell is a type if there are others, and B-PER is a label if there is a type PER.
-        is_label = isinstance(target, SpanTarget) and target.scheme.is_label(label)
-        is_label = is_label and types.issuperset(target.names_of([label]) if types else ())
-        own = target.complete([label]) if is_label else target.labels_of(label)
-        new = [each for each in dict.fromkeys(own) if each not in self.label_data]
-        for each in new:
-            self.target.check_label(each)
-        labels, run, before = [*self.cfg["labels"], *new], self._continued, self.model
-        self.model = before.with_labels(labels)
-        self.cfg["labels"] = labels
-        if run is not None and run.model is before:
-            run.model = self.model
+        new = labels_to_add(self.target, label, trained.labels)
+        labels = [*trained.labels, *new]
+        model = trained.model.with_labels(labels)
+        self.trained = replace(trained, model=model, cfg={**trained.cfg, "labels": labels})
+        if self._continued is not None and self._continued.model is trained.model:
+            self._continued = replace(self._continued, model=model)
         self._store_strings()
         return int(bool(new))
 
@@ -574,19 +565,20 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         from ..analysis.edit_weights import patch
 
+        templates = templates_by_kind(self.features)
+        patched = patch(self.model, lines, path, hash_names, templates, replace=replace)
         names = self.named()
-        known = hash_names, templates_by_kind(self.features)
-        patched = patch(self.model, lines, path, *known, replace=replace)
         self.model = patched.model
         names.add(patched.names)
         return int(patched.n_changes)
 
     def named(self) -> Names:
         """Return the names of features, including features that training has made active."""
+        trained = self.trained
         if self._state is not None and self._state.record is not None:
-            keys = np.unique(np.concatenate(self.model.keys))
-            self._names.add(self._state.record.names(self._names.missing(keys)))
-        return self._names
+            keys = np.unique(np.concatenate(trained.model.keys))
+            trained.names.add(self._state.record.names(trained.names.missing(keys)))
+        return trained.names
 
     # Storage: saves the weights of the training run so far, but not the run
 
@@ -603,10 +595,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         bytes
             The component, which `from_bytes` loads.
         """
-        found = {part: data for part, data in self._parts(exclude).items() if data}
+        parts = {part: data for part, data in self._parts(exclude).items() if data}
         if "vocab" not in exclude:
-            found["vocab"] = self.vocab.to_bytes(exclude=exclude)
-        packed: bytes = srsly.msgpack_dumps(found)
+            parts["vocab"] = self.vocab.to_bytes(exclude=exclude)
+        packed: bytes = srsly.msgpack_dumps(parts)
         return packed
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -634,8 +626,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _parts(self, exclude: Iterable[str]) -> dict[str, bytes]:
         """Return the content of the files of the component; an empty part has no file."""
         with within_memory(self.name):
-            found = storage.parts_of(self.features, self.cfg, self.model, self.named())
-        return {part: data for part, data in found.items() if part not in exclude}
+            parts = storage.parts_of(self.features, self.cfg, self.model, self.named())
+        return {part: data for part, data in parts.items() if part not in exclude}
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
         """Load the result of `to_bytes`.
@@ -694,9 +686,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Take the parts of a saved component. RAISES: SparseCRFError; nothing changes then."""
         parts = {part: data for part, data in parts.items() if part not in exclude}
         with within_memory(self.name):
-            found = storage.load_parts(self.setup, parts, self.cfg, self.model)
-        (self.cfg, self.model, self._names), self.training_log = found, TrainingLog()
-        self._state = self._continued = self._cached = None
+            cfg, model, names = storage.load_parts(self.setup, parts, self.cfg, self.model)
+        self.trained = Trained.of(self.setup, model, cfg, names)
+        self.training_log = TrainingLog()
+        self._state = self._continued = None
         self._store_strings()
 
     def _load_kernels(self) -> None:

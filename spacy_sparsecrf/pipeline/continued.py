@@ -12,8 +12,8 @@ are the shorter, for a trained model. Labels without weights in w0 have nothing 
 that are new enter the model; features that are not in the examples keep their weights.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from spacy.training import Example
@@ -22,7 +22,7 @@ from .. import compatible
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import Longs, Mask
 from ..corpus.transform import weighted
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.coordinates import coordinates_of, summed, with_rest
 from ..model.model import CRFModel, WeightNames
 from .data_checks import DataChecks
@@ -37,7 +37,7 @@ ETA, ETA_NEW = 0.02, 0.1
 HORIZON, HORIZON_NEW = 10.0, 10_000.0
 
 
-@dataclass
+@dataclass(frozen=True)
 class Continued(NotCopied):
     """The state of continued training.
 
@@ -50,33 +50,42 @@ class Continued(NotCopied):
     n_visits: int = 0
 
 
-def continue_training(setup: Setup, examples: Iterable[Example], run: Continued) -> float:
-    """Learn from examples, and replace the model of the run by a new one. Imports numba.
+def continue_training(
+    setup: Setup, examples: Sequence[Example], run: Continued | None, model: CRFModel
+) -> tuple[Continued, float]:
+    """Learn from examples. Imports numba.
 
-    RETURNS: the sum of the losses of the examples, each before its first step; 0 if none has a gold
-        label, which leaves the run as it was.
-    RAISES: SparseCRFError for settings that need a corpus, for an unknown gold label of a model
-        that has labels, and if training diverges; the run is then unchanged.
+    run: of the earlier updates, if any; model: of the component. If something else has changed it
+    since, a new run begins.
+    RETURNS: the run with a new model, and the sum of the losses of the examples, each before its
+        first step. If none has a gold label, the same model, and 0.
+    RAISES: SparseCRFError without a run for a model without weights, for settings that need a
+        corpus, for an unknown gold label of a model that has labels, and if training diverges.
     """
+    if run is None and not model.n_active:
+        raise SparseCRFError(Errors.SC202.format(name=setup.name))
+    if run is None or run.model is not model:
+        run = Continued(model, model)
+    if len(examples) == 1 and not run.n_visits:
+        warn(Warnings.SCW212.format(name=setup.name))
     compatible.check(facts_of(setup, has_corpus=False), setup.name)
-    known = run.model.labels
-    label_ids = LabelIds(setup.name, known, fixed=bool(known), unknown=Errors.SC385)
+    labels = run.model.labels
+    label_ids = LabelIds(setup.name, labels, fixed=bool(labels), unknown=Errors.SC385)
     # The step size fits sequences of single Docs.
     read = encode_corpus(examples, Job(setup, label_ids, DataChecks(), joins=False))
     if read.corpus is None:
-        return 0.0
+        return run, 0.0
     label_weights = setup.settings.learning.weights_of(setup.name, read.labels)
     corpus = read.corpus if label_weights is None else weighted(read.corpus, label_weights)
     if not corpus.weights.any():
-        return 0.0
-    run.model, run.n_visits, loss = _descend(setup, corpus, read.labels, run)
-    return loss
+        return run, 0.0
+    return _descend(setup, corpus, read.labels, run)
 
 
 def _descend(
     setup: Setup, corpus: EncodedCorpus, labels: tuple[str, ...], run: Continued
-) -> tuple[CRFModel, int, float]:
-    """Make the passes over a corpus. RETURNS: the new model, the number of visits and the loss."""
+) -> tuple[Continued, float]:
+    """Make the passes over a corpus. RETURNS: the run with the new model, and the loss."""
     from ..kernels.minibatch import SGD
     from ..loss.chain import ChainLoss
     from ..loss.examples import MinibatchDescent
@@ -111,7 +120,8 @@ def _descend(
     if not (np.isfinite(losses).all() and np.isfinite(theta).all()):
         raise SparseCRFError(Errors.SC209.format(name=setup.name, objective=losses[-1]))
     model = CRFModel.of_weights(names, coordinates, theta, settings.learning.dtype)
-    return with_rest(names, model, run.model), n_visits, losses[0]
+    model = with_rest(names, model, run.model)
+    return replace(run, model=model, n_visits=n_visits), losses[0]
 
 
 def _of_new_labels(names: WeightNames, coordinates: Longs, origin: CRFModel) -> Mask:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         TokenExplanation,
     )
     from ..model.model import CRFModel
+    from .trained import Trained
 
 # First token, labels of the span's tokens, and labels that may follow, or None for all.
 Span = tuple[int, Sequence[str]] | tuple[int, Sequence[str], Collection[str] | None]
@@ -58,7 +59,7 @@ class Probabilities:
     target: Target
     # RAISES: SparseCRFError if there are no labels.
     _predictor: Callable[[], DocPredictor]
-    _names: Names
+    trained: "Trained"
     named: Callable[[], Names]
 
     @overload
@@ -423,7 +424,7 @@ class Probabilities:
             observations = setup.features.observe(parts)  # type: ignore[attr-defined]
             completed = iter(parts)
             record.refill(lambda *_: next(completed), predictor.texts)
-        names = self._names
+        names = self.trained.names
         if record is not None:
             # The names of the Doc's features come from the Doc, even if the model stores none.
             keys = np.concatenate((self.model.unigram.keys, self.model.bigram.keys))

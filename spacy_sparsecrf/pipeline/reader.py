@@ -175,6 +175,22 @@ def check_strings(name: str, labels: Iterable[object]) -> None:
             raise SparseCRFError(Errors.SC212.format(name=name, label=label))
 
 
+def labels_to_add(target: Target, label: str, labels: Sequence[str]) -> list[str]:
+    """Return the new labels of tokens for a label, or a type of spans, that users add.
+
+    labels: of the component. RAISES: SparseCRFError for a label that the target cannot write.
+    """
+    types = {*target.names_of(labels)}
+    # B-cell is a type if there are others, and B-PER is a label if there is a type PER.
+    is_label = isinstance(target, SpanTarget) and target.scheme.is_label(label)
+    is_label = is_label and types.issuperset(target.names_of([label]) if types else ())
+    needed = target.complete([label]) if is_label else target.labels_of(label)
+    new = [name for name in dict.fromkeys(needed) if name not in labels]
+    for name in new:
+        target.check_label(name)
+    return new
+
+
 def encode_corpus(examples: Iterable[Example], job: Job) -> EncodedExamples:
     """Encode examples as arrays, in a single pass.
 

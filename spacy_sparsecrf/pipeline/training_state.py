@@ -23,6 +23,7 @@ from .data_checks import DataChecks
 from .reader import EncodedExamples, Job
 from .serialization import Earlier
 from .settings import NotCopied, Setup
+from .trained import no_model
 
 if TYPE_CHECKING:
     from ..distributed.loss import Partition
@@ -162,9 +163,26 @@ class TrainingState(NotCopied):
     stepped: bool = False
 
 
-def report_end(setup: Setup, report: StepReport, model: CRFModel) -> None:
-    """Report how a run of a component has ended, and warn if its model has no weights."""
-    name = setup.name
+def first_model(setup: Setup, state: TrainingState, earlier: Earlier) -> CRFModel:
+    """Return the model of a component before the first step; state, earlier: see `begin`."""
+    model = earlier.init or earlier.prior
+    if state.trainer is not None and (model is not None or state.stepped):
+        return state.trainer.model()
+    return no_model(setup) if model is None else model
+
+
+def report_step(setup: Setup, report: StepReport, model: CRFModel) -> None:
+    """Log a step of a component; at the end of its run also a warning if no weight is left."""
+    logger.debug(
+        "%s: objective %.6g, gap at most %.3g, optimality %.3g, %d active weights",
+        setup.name,
+        report.objective,
+        report.gap,
+        report.optimality,
+        report.n_active,
+    )
+    if not report.end:
+        return
     if not model.n_active and len(model.labels) > 1:
-        warn(Warnings.SCW218.format(name=name, l1=setup.settings.l1))
-    report_line(f"{name}: {report.outcome}")
+        warn(Warnings.SCW218.format(name=setup.name, l1=setup.settings.l1))
+    report_line(f"{setup.name}: {report.outcome}")

@@ -117,14 +117,14 @@ def keys_of(pipe) -> set[int]:
 
 
 def names_of(pipe) -> set[str]:
-    return {pipe._names[key] for key in keys_of(pipe)}
+    return {pipe.trained.names[key] for key in keys_of(pipe)}
 
 
 def test_names_survive_bytes_disk_copies_and_pickles(trained, trained_dir, tmp_path):
     pipe = trained.get_pipe("sparse_crf")
     expected = names_of(pipe)
     assert (trained_dir / "sparse_crf" / "names").is_file()
-    assert len(pipe._names) == len(keys_of(pipe))
+    assert len(pipe.trained.names) == len(keys_of(pipe))
     assert not [name for name in expected if name.startswith("0x")]
     assert ALWAYS in expected
     other = blank_with().get_pipe("sparse_crf")
@@ -155,7 +155,7 @@ def test_names_are_those_of_the_model_that_is_saved(nlp, corpus, tmp_path):
         run_steps(nlp, examples, 1)
         nlp.to_disk(tmp_path)
         pipe = spacy.load(tmp_path).get_pipe("sparse_crf")
-        assert sorted(pipe._names._known().tolist()) == sorted(keys_of(pipe))
+        assert sorted(pipe.trained.names._known().tolist()) == sorted(keys_of(pipe))
 
 
 def test_weights_to_continue_from_bring_their_names(trained_dir, tmp_path):
