@@ -1,5 +1,6 @@
 """A worker pool of actors on a Ray cluster; lost workers are replaced."""
 
+import atexit
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -62,6 +63,9 @@ class RayWorkerPool(WorkerPool):
             self._make = ray.put(make)
             self._actors = [self._start() for _ in range(on.num_workers)]
             self._end = finalize(self, _stop, self._actors, is_own)
+            # At exit before Ray's own end, which it has registered when it was imported.
+            self._end.atexit = False
+            atexit.register(self._end)
             begun = [actor.begin.remote() for actor in self._actors]
             if len(ray.wait(begun, num_returns=len(begun), timeout=_PATIENCE)[0]) < len(begun):
                 self.close()

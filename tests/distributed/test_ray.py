@@ -1,5 +1,8 @@
 """Ray workers learn the same as workers in this process, also if workers are lost."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,3 +84,26 @@ def test_a_cluster_that_is_not_there_is_told(folder, monkeypatch):
     monkeypatch.setattr("ray.init", fail)
     with pytest.raises(SparseCRFError, match=r"SC909.*no one answers"):
         begun(folder, Ray(address="ray://nowhere:10001"))
+
+
+SCRIPT = """
+import sys
+import spacy
+
+nlp = spacy.blank("xx")
+nlp.config["corpora"]["train"]["path"] = sys.argv[2]
+engine = {"@crf_engines": "spacy_sparsecrf.Ray.v1", "num_workers": int(sys.argv[1])}
+nlp.add_pipe("sparse_crf", config={"engine": engine, "solver": {"inner_iterations": 4}})
+nlp.initialize()
+pipe = nlp.get_pipe("sparse_crf")
+print([pipe.update([], sgd=object())["sparse_crf"] for _ in range(2)])
+"""
+
+
+@pytest.mark.parametrize("n", ["1", "3"])
+def test_a_process_with_few_or_many_workers_for_one_shard_ends_in_order(n, folder):
+    command = [sys.executable, "-W", "ignore", "-c", SCRIPT, n, str(folder / "part-0.spacy")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0 and "Traceback" not in ended.stderr, ended.stderr
+    losses = json.loads(ended.stdout)
+    assert losses == sorted(losses, reverse=True) and len(losses) == 2
