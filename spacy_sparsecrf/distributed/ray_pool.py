@@ -69,7 +69,8 @@ class RayWorkerPool(WorkerPool):
             begun = [actor.begin.remote() for actor in self._actors]
             if len(ray.wait(begun, num_returns=len(begun), timeout=_PATIENCE)[0]) < len(begun):
                 self.close()
-                raise SparseCRFError(Errors.SC910.format(**vars(on)))
+                values = {"num_workers": on.num_workers, "cpus_per_worker": on.cpus_per_worker}
+                raise SparseCRFError(Errors.SC910.format(**values))
 
     def __len__(self) -> int:
         return len(self._actors)

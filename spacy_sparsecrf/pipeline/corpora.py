@@ -113,7 +113,7 @@ make_annotated_corpus = AnnotatedCorpus  # the name of the entry point
 def check_path(path: Path) -> None:
     """Raise SparseCRFError if a path of a corpus does not exist. path: may be a pattern."""
     if "*" not in path.name and not path.exists():
-        near = nearest(path.name, [each.name for each in path.parent.glob("*")])
+        near = nearest(path.name, [file.name for file in path.parent.glob("*")])
         raise SparseCRFError(Errors.SC229.format(path=path, folder=Path.cwd(), nearest=near))
 
 
@@ -132,12 +132,13 @@ def _read_docs(vocab: Vocab, paths: Iterable[Path], limit: int) -> Iterator[Doc]
             packed = DocBin().from_disk(path)
         groups = _group_contents(packed.span_groups)
         packed.span_groups = [b""] * len(groups)
-        data = _unpacked([message or _NIL for message in packed.user_data], use_list=False)
-        packed.user_data = [None] * len(data)
-        for doc, own, more in zip_longest(packed.get_docs(vocab), groups, data):
-            for content, keys in own:
+        user_data = _unpacked([message or _NIL for message in packed.user_data], use_list=False)
+        packed.user_data = [None] * len(user_data)
+        docs = packed.get_docs(vocab)
+        for doc, groups_of_doc, data_of_doc in zip_longest(docs, groups, user_data):
+            for content, keys in groups_of_doc:
                 _set_group(doc, content, keys)
-            doc.user_data.update(more or {})
+            doc.user_data.update(data_of_doc or {})
             if len(doc):
                 yield doc
                 n += 1
@@ -147,27 +148,27 @@ def _read_docs(vocab: Vocab, paths: Iterable[Path], limit: int) -> Iterator[Doc]
 
 def _group_contents(messages: Sequence[bytes]) -> list[list[tuple[Any, list[str]]]]:
     """Return the content and the keys of each span group of each Doc."""
-    found = _unpacked([message or _NIL for message in messages])
-    contents = iter(_unpacked([packed for own in found for packed in own or ()]))
+    docs = [groups or () for groups in _unpacked([message or _NIL for message in messages])]
+    contents = iter(_unpacked([packed for groups in docs for packed in groups]))
     return [
         # Former versions of spaCy wrote lists.
-        [(next(contents), own[packed] if isinstance(own, dict) else []) for packed in own or ()]
-        for own in found
+        [(next(contents), groups[packed] if isinstance(groups, dict) else []) for packed in groups]
+        for groups in docs
     ]
 
 
 def _unpacked(messages: Sequence[bytes], use_list: bool = True) -> Sequence[Any]:
     """Unpack several messages as one array; use_list: whether arrays are lists, or tuples."""
     head = b"\xdd" + len(messages).to_bytes(4, "big")
-    found: Sequence[Any] = srsly.msgpack_loads(head + b"".join(messages), use_list=use_list)
-    return found
+    unpacked: Sequence[Any] = srsly.msgpack_loads(head + b"".join(messages), use_list=use_list)
+    return unpacked
 
 
 def _set_group(doc: Doc, content: Any, keys: Sequence[str]) -> None:
     """Set a span group of a Doc, and copies of it under further keys; none: under its name."""
     spans = [
-        Span(doc, start, end, label=label, kb_id=kb_id, span_id=own)
-        for own, kb_id, label, start, end, *_ in map(_SPAN.unpack, content["spans"])
+        Span(doc, start, end, label=label, kb_id=kb_id, span_id=span_id)
+        for span_id, kb_id, label, start, end, *_ in map(_SPAN.unpack, content["spans"])
     ]
     group = SpanGroup(doc, name=content["name"], attrs=dict(content["attrs"]), spans=spans)
     for key in keys or [group.name]:

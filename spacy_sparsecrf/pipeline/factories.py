@@ -138,14 +138,21 @@ def make_sparse_crf(
 
     The arguments are the keys of the config block, because spaCy validates a config against them.
     """
-    given = locals()
+    arguments = locals()
     from .component import SparseCRFPipe
     from .settings import ComponentSettings, Setup
 
-    own = ComponentSettings.validated(
-        name, {key: given[key] for key in ComponentSettings.model_fields}
+    setup = Setup(
+        name=name,
+        features=features,
+        target=target,
+        solver=solver,
+        settings=ComponentSettings.validated(
+            name, {key: arguments[key] for key in ComponentSettings.model_fields}
+        ),
+        engine=engine,
     )
-    return SparseCRFPipe(nlp.vocab, Setup(name, features, target, solver, own, engine), scorer)
+    return SparseCRFPipe(nlp.vocab, setup, scorer)
 
 
 for _name, _factory in FACTORIES.items():

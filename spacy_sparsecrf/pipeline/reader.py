@@ -86,18 +86,18 @@ class LabelIds:
             `Not` if all but one.
         RAISES: SparseCRFError for an unknown label if the labels are fixed.
         """
-        known = self._gold
+        number_of = self._gold
         for label in dict.fromkeys(gold):
-            if label is not None and label not in known:
-                known[label] = self._number(label, doc)
-        return np.array([*map(known.__getitem__, gold)], dtype=np.int32)
+            if label is not None and label not in number_of:
+                number_of[label] = self._number(label, doc)
+        return np.array([number_of[label] for label in gold], dtype=np.int32)
 
     def _number(self, label: str | tuple[str, ...] | Not, doc: Doc) -> int:
         """Return the id of a gold label, which may be new."""
         if isinstance(label, Not):
             return -2 - self._sets.setdefault(label, len(self._sets))
         if isinstance(label, tuple):
-            ids = sorted({self._number(each, doc) for each in label if each})
+            ids = sorted({self._number(name, doc) for name in label if name})
             if len(ids) > 1:
                 return -2 - self._sets.setdefault(tuple(ids), len(self._sets))
             return ids[0] if ids else MISSING
@@ -113,16 +113,17 @@ class LabelIds:
             their ids index, negative ones from its end; and sets [Q, Y]. A set of all labels, or
             of none, counts as a missing label, and a set of one as this label.
         """
-        known = target.complete(tuple(self._ids))
-        labels = known if self.is_fixed else tuple(sorted(known))
+        labels = target.complete(tuple(self._ids))
+        if not self.is_fixed:
+            labels = tuple(sorted(labels))
         position = dict(zip(labels, range(len(labels)), strict=True))
         final_ids = np.array([*map(position.__getitem__, self._ids)], np.int32)
         sets = np.zeros((len(self._sets), len(labels)), np.bool_)
-        for own, q in self._sets.items():
-            if isinstance(own, Not):
-                sets[q] = [label != own.label for label in labels]
+        for allowed, q in self._sets.items():
+            if isinstance(allowed, Not):
+                sets[q] = [label != allowed.label for label in labels]
             else:
-                sets[q, final_ids[list(own)]] = True
+                sets[q, final_ids[list(allowed)]] = True
         is_missing = sets.all(axis=1) | ~sets.any(axis=1)
         of_sets = np.where(is_missing, MISSING, -2 - np.arange(len(sets)))
         is_one = sets.sum(axis=1) == 1
@@ -234,7 +235,9 @@ def with_negatives(
     stream = shake_128(seed.to_bytes(8 + seed.bit_length() // 8, "little") + words)
     draws = np.frombuffer(stream.digest(4 * len(unknown)), "<u4") < rate * 2.0**32
     chosen = (unknown & draws).tolist()
-    return [OUTSIDE if is_chosen else own for is_chosen, own in zip(chosen, labels, strict=True)]
+    return [
+        OUTSIDE if is_chosen else label for is_chosen, label in zip(chosen, labels, strict=True)
+    ]
 
 
 class ExampleReader:
@@ -245,17 +248,18 @@ class ExampleReader:
     """
 
     def __init__(self, job: Job) -> None:
-        self._job, self.builder = job, CorpusBuilder()
+        self._job = job
+        self.builder = CorpusBuilder()
         # Without a record, the labels that words had in an earlier corpus are used.
         self.waits = job.record is not None and reads_word_labels(job.setup)
         self._record = cast("NameRecord", job.record)
         self._waiting: list[tuple[Ints, Floats | None, list[Singles]]] = []
-        own, reads_doc = job.setup.settings, bool(getattr(job.setup.features, "stacked", ()))
+        settings, reads_doc = job.setup.settings, bool(getattr(job.setup.features, "stacked", ()))
         # Weights are of a Doc and its labels, a second stage reads other tokens of a Doc, and the
         # labels of two Docs may not be valid in one sequence.
-        rest = own.learning
-        alone = reads_doc or rest.doc_weight or rest.label_weights or rest.constrained
-        self._joins = job.joins and own.sequences == "docs" and not alone
+        learning = settings.learning
+        alone = reads_doc or learning.doc_weight or learning.label_weights or learning.constrained
+        self._joins = job.joins and settings.sequences == "docs" and not alone
 
     def read(self, examples: Iterable[Example]) -> None:
         """Add examples; Docs of weight 0 are left out."""
@@ -269,8 +273,8 @@ class ExampleReader:
             gold = [*map(self._read_gold, batch)]
             docs = [example.predicted for example in batch]
             if any(map(len, docs)):
-                whole = None if weights is None else np.repeat(weights, [*map(len, docs)])
-                self._add(docs, gold, whole)
+                of_tokens = None if weights is None else np.repeat(weights, [*map(len, docs)])
+                self._add(docs, gold, of_tokens)
 
     def _add(self, docs: Sequence[Doc], gold: Sequence[Ints], weights: Floats | None) -> None:
         """Add the words of Docs; gold: labels of each; weights: [N], of all tokens."""
@@ -278,8 +282,12 @@ class ExampleReader:
         alone = None
         if self._joins:
             # The warm start skips a sequence if labels of words are missing.
-            missing = zip(docs, (np.flatnonzero(own < 0).tolist() for own in gold), strict=True)
-            alone = {doc for doc, own in missing if not all(doc[i].is_space for i in own)}
+            missing = [np.flatnonzero(ids < 0).tolist() for ids in gold]
+            alone = {
+                doc
+                for doc, tokens in zip(docs, missing, strict=True)
+                if not all(doc[i].is_space for i in tokens)
+            }
         parts, division = read_docs(setup, docs, self._job.record, alone)
         if division.kept is not None:
             labels = labels[division.kept]
@@ -295,14 +303,14 @@ class ExampleReader:
         else:
             self._encode(features.observe(parts), labels, weights)
 
-    def _encode(self, found: Observations, labels: Ints, weights: Floats | None) -> None:
+    def _encode(self, read: Observations, labels: Ints, weights: Floats | None) -> None:
         """Add observations; labels, weights: [N], of their tokens."""
         if weights is not None:
             # A sequence without tokens counts once.
-            lengths, own = np.diff(found.offsets), weights
-            weights = np.ones(len(lengths))
-            weights[lengths > 0] = own[found.offsets[:-1][lengths > 0]]
-        self.builder.add(found, labels, weights)
+            has_tokens, of_tokens = np.diff(read.offsets) > 0, weights
+            weights = np.ones(len(has_tokens))
+            weights[has_tokens] = of_tokens[read.offsets[:-1][has_tokens]]
+        self.builder.add(read, labels, weights)
 
     def _weights(self, batch: Sequence[Example]) -> Floats:
         """Return the weights of Docs. RAISES: SparseCRFError if one is not a number >= 0."""
@@ -311,7 +319,7 @@ class ExampleReader:
             raise SparseCRFError(Errors.SC354.format(name=name, attribute=attribute))
         is_set = Doc.get_extension(attribute)[2] is not None
         key: Any = ("._.", attribute, None, None)
-        found = []
+        weights = []
         for example in batch:
             doc = example.reference
             value = doc._.get(attribute)
@@ -320,8 +328,8 @@ class ExampleReader:
                 values = {"name": name, "attribute": attribute, "value": value}
                 raise SparseCRFError(Errors.SC355.format(**values, text=doc.text[:60]))
             self._job.checks.n["unweighted"] += not (is_set or key in doc.user_data)
-            found.append(float(value))
-        return np.array(found)
+            weights.append(float(value))
+        return np.array(weights)
 
     def _read_gold(self, example: Example) -> Ints:
         """Return the gold label of each predicted token: [tokens] int32."""
@@ -333,18 +341,23 @@ class ExampleReader:
             raise SparseCRFError(Errors.SC226.format(name=setup.name, **counts))
         self._job.checks.add(setup, example, labels)
         if isinstance(target, SpanTarget) and learning.negative_rate and None in labels:
-            share = learning.negative_rate, learning.negative_seed
-            labels = with_negatives(labels, example, target, *share)
+            labels = with_negatives(
+                labels,
+                example,
+                target,
+                rate=learning.negative_rate,
+                seed=learning.negative_seed,
+            )
         return self._job.label_ids.encode(labels, doc)
 
     def encoded(self) -> EncodedExamples:
         """Return the encoded examples."""
         setup, checks = self._job.setup, self._job.checks
         if self._waiting:
-            place = np.zeros(2, np.int64), self.sizes
-            table = word_labels.learn_word_labels([self.word_counts(*place)])
+            start = np.zeros(2, np.int64)
+            table = word_labels.learn_word_labels([self.word_counts(start, self.sizes)])
             setup.features.take_word_labels(table.classes)  # type: ignore[attr-defined]
-            self.encode(table, *place)
+            self.encode(table, start, self.sizes)
         labels, numbers, sets = self._job.label_ids.final(setup.target)
         checks.n["missing"] = self.builder.relabel(numbers)
         if checks.n["missing"] == checks.n["tokens"]:
@@ -362,7 +375,7 @@ class ExampleReader:
     def word_counts(self, before: Longs, whole: Longs) -> WordCounts:
         """Count the labels of words."""
         parts, names = self._record.word_tokens, self._job.label_ids.names
-        labels = np.concatenate([np.zeros(0, np.int32), *(own for own, *_ in self._waiting)])
+        labels = np.concatenate([np.zeros(0, np.int32), *(ids for ids, *_ in self._waiting)])
         folds = word_labels.folds_of(parts, before, whole)
         return word_labels.count_word_labels(parts, labels, names, folds)
 
@@ -373,5 +386,5 @@ class ExampleReader:
         record.insert_word_labels(table, word_labels.folds_of(record.word_tokens, before, whole))
         parts = record.parts()
         for labels, weights, values in self._waiting:
-            read = [next(parts)._replace(values=own) for own in values]
+            read = [next(parts)._replace(values=of_part) for of_part in values]
             self._encode(features.observe(read), labels, weights)

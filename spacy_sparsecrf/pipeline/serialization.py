@@ -46,10 +46,14 @@ def parts_of(features: object, cfg: Any, model: CRFModel, names: Names) -> dict[
     The model has the digest of `cfg`, and `cfg` that of `clusters`.
     """
     clusters = clusters_to_bytes(features, names, model)
-    own = {"format": FORMAT, **{key: cfg[key] for key in NEW_CFG}, CLUSTERS: _hash(clusters)}
-    own[DIGEST] = _hash(json.dumps(own).encode())
-    files = json.dumps(own, indent=2).encode(), model.to_bytes(own[DIGEST])
-    return dict(zip(PARTS, (*files, names.to_bytes(*model.keys), clusters), strict=True))
+    content = {"format": FORMAT, **{key: cfg[key] for key in NEW_CFG}, CLUSTERS: _hash(clusters)}
+    content[DIGEST] = _hash(json.dumps(content).encode())
+    return {
+        CFG: json.dumps(content, indent=2).encode(),
+        MODEL: model.to_bytes(content[DIGEST]),
+        NAMES: names.to_bytes(*model.keys),
+        CLUSTERS: clusters,
+    }
 
 
 def read_cfg(data: bytes, source: object) -> dict[str, Any]:
@@ -61,17 +65,17 @@ def read_cfg(data: bytes, source: object) -> dict[str, Any]:
         if not data:
             raise ValueError("it is missing or empty")
         cfg = parse(data, len(data))  # lists of phrases may be long
-        found = cfg.get("format") if isinstance(cfg, dict) else None
-        if type(found) is int and found > FORMAT:
-            raise SparseCRFError(Errors.SC210.format(source=source, found=found, known=FORMAT))
+        version = cfg.get("format") if isinstance(cfg, dict) else None
+        if type(version) is int and version > FORMAT:
+            raise SparseCRFError(Errors.SC210.format(source=source, found=version, known=FORMAT))
         check_json(cfg, _FILE, "it")
         check_distinct(cfg["labels"], "its labels")
         shares, features = cfg["shares"].values(), cfg["features"]
         if CLUSTERS in features or not all(0.0 <= share <= 1.0 for share in shares):
             raise ValueError("its shares are not from 0 to 1, or its features have clusters")
-        own = {key: value for key, value in cfg.items() if key != DIGEST}
-        if found != FORMAT or cfg[DIGEST] != _hash(json.dumps(own).encode()):
-            raise ValueError(f"its format is {found}, or its digest does not fit its content")
+        content = {key: value for key, value in cfg.items() if key != DIGEST}
+        if version != FORMAT or cfg[DIGEST] != _hash(json.dumps(content).encode()):
+            raise ValueError(f"its format is {version}, or its digest does not fit its content")
     return cast("dict[str, Any]", cfg)
 
 
@@ -211,10 +215,15 @@ def load_earlier(setup: Setup, init_weights: str | Path | None) -> Earlier:
         labels |= dict.fromkeys(models[key].labels)
         names.add(Names(read_part(file.parent, NAMES)).by_hash())
         if classes and getattr(features, "reads_word_labels", False):
-            own = unpack(classes).get(OF_WORDS)
-            word_labels += [] if own is None else [own]
-    found = models.get(INIT_WEIGHTS), models.get(PRIOR)
-    return Earlier(*found, tuple(labels), names, word_labels)
+            of_words = unpack(classes).get(OF_WORDS)
+            word_labels += [] if of_words is None else [of_words]
+    return Earlier(
+        init=models.get(INIT_WEIGHTS),
+        prior=models.get(PRIOR),
+        labels=tuple(labels),
+        names=names,
+        word_labels=word_labels,
+    )
 
 
 def _find(path: Path, name: str, key: str) -> Path:
@@ -234,9 +243,9 @@ def _scheme_of(target: Target) -> str:
 
 def _check_scheme(name: str, target: Target, cfg: Mapping[str, Any], source: object) -> None:
     """Refuse weights of another scheme, in which equal labels differ. RAISES: SparseCRFError."""
-    trained, given = cfg[SCHEME], _scheme_of(target)
-    if trained and given and trained != given:
-        values = {"name": name, "source": source, "trained": trained, "given": given}
+    trained, scheme = cfg[SCHEME], _scheme_of(target)
+    if trained and scheme and trained != scheme:
+        values = {"name": name, "source": source, "trained": trained, "given": scheme}
         raise SparseCRFError(Errors.SC418.format(**values))
 
 
@@ -256,14 +265,14 @@ def renewed(setup: Setup, nlp: Language | None, earlier: Earlier) -> Iterator[No
     if not isinstance(features, PlanFeaturizer):
         yield
         return
-    before = features.learnt
+    learnt_earlier = features.learnt
     if isinstance(features, Featurizer):
         features.earlier = [*earlier.word_labels]
     features.initialize(nlp)
     try:
         yield
     except BaseException:
-        features.restore(before)
+        features.restore(learnt_earlier)
         raise
     if nlp is not None and setup.name in nlp.component_names:
         block = nlp.get_pipe_config(setup.name).get("features", {})

@@ -125,26 +125,26 @@ class SettingsBlock(BaseModel):
 
 def _describe(owner: type[SettingsBlock], name: str, given: Any, error: ValidationError) -> str:
     """Describe the first wrong setting: its key, value, and valid values or the nearest key."""
-    first, expected, path = error.errors()[0], "", list[str]()
-    place = list(first["loc"])
-    unknown = str(place.pop()) if first["type"] == "extra_forbidden" else ""
-    for part in place:
-        given = given[part]
-        path.append(str(part))
-        field = owner.model_fields[str(part)]
+    fault, value, expected, path = error.errors()[0], given, "", list[str]()
+    keys = list(fault["loc"])
+    unknown = str(keys.pop()) if fault["type"] == "extra_forbidden" else ""
+    for key in keys:
+        value = value[key]
+        path.append(str(key))
+        field = owner.model_fields[str(key)]
         kind = field.annotation
         if not (isinstance(kind, type) and issubclass(kind, SettingsBlock)):
             expected = field.description or ""
             break
         owner, expected = kind, f"a section of {', '.join(kind.model_fields)}"
     if unknown:
-        known = list(owner.model_fields)
+        fields = list(owner.model_fields)
         block = ".".join(["components", name, *path])
-        values = {"block": block, "key": unknown, "nearest": nearest(unknown, known)}
-        return Errors.SC401.format(**values, known=", ".join(known))
+        values = {"block": block, "key": unknown, "nearest": nearest(unknown, fields)}
+        return Errors.SC401.format(**values, known=", ".join(fields))
     block = ".".join(["components", name, *path[: len(path) > 1]])
-    key = ", ".join(path[len(path) > 1 :])
-    return Errors.SC205.format(block=block, key=key, value=given, expected=expected)
+    inner = ", ".join(path[len(path) > 1 :])
+    return Errors.SC205.format(block=block, key=inner, value=value, expected=expected)
 
 
 class DecodingSettings(SettingsBlock):
@@ -319,10 +319,14 @@ class Setup(NamedTuple):
         for key, (fits, registry, default) in parts.items():
             if not fits:
                 part = getattr(self, key)
-                found = {"name": self.name, "key": key, "found": repr(part)[:60]}
-                found["example"] = registry.full_name(part) or registry.full_name(default)
-                found["registry"] = registry.namespace[-1]
-                raise SparseCRFError(Errors.SC662.format(**found))
+                message = Errors.SC662.format(
+                    name=self.name,
+                    key=key,
+                    found=repr(part)[:60],
+                    example=registry.full_name(part) or registry.full_name(default),
+                    registry=registry.namespace[-1],
+                )
+                raise SparseCRFError(message)
         compatible.check(facts_of(self), self.name)
 
     def once(self, labels: Sequence[str]) -> Once:

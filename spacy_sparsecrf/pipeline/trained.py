@@ -34,7 +34,7 @@ class Trained:
     def of(cls, setup: Setup, model: CRFModel, cfg: dict[str, Any], names: Names) -> "Trained":
         """Create the value of a component that has given no warnings."""
         expected = Expected(setup.name, cfg["shares"], cfg["sentences"])
-        return cls(setup, model, cfg, names, expected)
+        return cls(setup=setup, model=model, cfg=cfg, names=names, expected=expected)
 
     @classmethod
     def nothing(cls, setup: Setup) -> "Trained":

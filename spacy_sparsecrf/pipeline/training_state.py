@@ -70,10 +70,16 @@ def begin(
         runs = train if driver is None else driver.runs(train, job.record)
         restart = partial(runs, init=earlier.init, prior=earlier.prior)
         run = restart()
-    counts = name, run.n_sequences, checks.n["tokens"], len(read.labels), run.size
-    logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
+    logger.info(
+        "%s: %d sequences, %d tokens, %d labels, %s",
+        name,
+        run.n_sequences,
+        checks.n["tokens"],
+        len(read.labels),
+        run.size,
+    )
     path = None if checkpoint is None else Path(checkpoint)
-    state = TrainingState(run, names, checks, restart, path)
+    state = TrainingState(run, names, checks, restart=restart, checkpoint=path)
     if path is not None and path.is_file():
         run.resume(path)
         logger.info("%s: resumes from %s, objective %.6g", name, printable(path), run.objective)
@@ -133,11 +139,11 @@ def _doc_named(checks: DataChecks, labels: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except InvalidGoldError as error:
-        found = error.transition
-        number = bisect_right(checks.docs, found.token, key=itemgetter(0))
-        first = checks.docs[number - 1][0] if number else 0
-        place = f"the training Doc that begins {checks.docs[number][1]!r}"
-        raise InvalidGoldError(found, found.token - first, labels, place) from None
+        transition = error.transition
+        number = bisect_right(checks.docs, transition.token, key=itemgetter(0))
+        first_token = checks.docs[number - 1][0] if number else 0
+        doc = f"the training Doc that begins {checks.docs[number][1]!r}"
+        raise InvalidGoldError(transition, transition.token - first_token, labels, doc) from None
 
 
 @dataclass
