@@ -175,13 +175,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             If examples, labels, weights or a checkpoint do not fit, if no token has a gold label
             and there are no weights, or if max_epochs = -1.
         """
-        setup, loop = self.setup, Loop.of(nlp, self)
-        progress.be_quiet(loop.quiet)
-        progress.watch_compilation().n_expected = progress.N_OF_TRAINING
-        facts = facts_of(setup, shards=shards, engine=setup.engine)
-        compatible.check(facts, self.name, setup.solver)
-        if loop.n_used:
-            check_loop(setup, cast("Language", nlp))
+        setup = self.setup
+        loop = self._checked_loop(nlp, shards)
         earlier = storage.load_earlier(setup, init_weights)
         label_ids = make_label_ids(setup, labels, self.label_data, earlier.labels)
         checks = DataChecks(is_warned=loop.augmented)
@@ -220,6 +215,17 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.training_log = TrainingLog()
         self._begun = time.perf_counter()
         self._store_strings()
+
+    def _checked_loop(self, nlp: Language | None, shards: Sequence[str]) -> Loop:
+        """Return the settings of spaCy's loop. RAISES: SparseCRFError if a run cannot begin."""
+        setup, loop = self.setup, Loop.of(nlp, self)
+        progress.be_quiet(loop.quiet)
+        progress.watch_compilation().n_expected = progress.N_OF_TRAINING
+        facts = facts_of(setup, shards=shards, engine=setup.engine)
+        compatible.check(facts, self.name, setup.solver)
+        if loop.n_used:
+            check_loop(setup, cast("Language", nlp))
+        return loop
 
     def update(
         self,

@@ -2,18 +2,15 @@
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..compatible import facts_of_run
 from ..features.attributes.stage import DOC_ENTITY
 from ..targets.spans import SpanTarget
 
-if TYPE_CHECKING:
-    from .settings import Setup
-
 
 def facts_of(
-    setup: "Setup",
+    setup: Any,
     *,
     shards: Sequence[object] = (),
     engine: Any = None,
@@ -22,10 +19,11 @@ def facts_of(
 ) -> dict[str, str]:
     """Return the facts of the settings of a component, and of a training run by them.
 
-    shards, engine: of a run that begins; without an engine, the requirements of the solver and the
-    place of the corpus are no facts, because the component may only predict; has_corpus: whether
-    it does not learn from the examples of each update; real_values: features of the corpus that
-    have values, if it has any. `Training` adds the other facts of its corpus.
+    setup: a `settings.Setup`; shards, engine: of a run that begins; without an engine, the
+    requirements of the solver and the place of the corpus are no facts, because the component may
+    only predict; has_corpus: whether it does not learn from the examples of each update;
+    real_values: features of the corpus that have values, if it has any. `Training` adds the other
+    facts of its corpus.
     """
     settings = setup.settings
     learning = settings.learning
@@ -57,7 +55,7 @@ def _facts_of_features(features: object) -> dict[str, str]:
     return {"reader": names} if names else {"no reader": "templates"}
 
 
-def _facts_of_decoding(setup: "Setup") -> dict[str, str]:
+def _facts_of_decoding(setup: Any) -> dict[str, str]:
     """Return the facts of the target and of how labels are chosen."""
     settings, decoding, facts = setup.settings, setup.settings.decoding, {}
     names = {read.name for read in getattr(setup.features, "stacked", ())}
