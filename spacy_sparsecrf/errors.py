@@ -257,7 +257,7 @@ class Errors(metaclass=_Coded):
         'Token.set_extension("{name}", default=None) in a file given to `spacy train --code`.'
     )
     SC222 = (
-        "Component '{name}' has {n} labels, whose pairs need about {needed} of {available} memory. "
+        "{name} has {n} labels, whose pairs need about {needed} of {available} memory{that}. "
         "Use fewer labels, or more memory."
     )
     SC224 = (
@@ -582,7 +582,9 @@ class Errors(metaclass=_Coded):
         "as a dict of strings, numbers, booleans or lists, sets and dicts of these, or as strings."
     )
     SC802 = "{x} has length {n}, but {y} has {found}. Give one of {y} for each of {x}."
-    SC804 = "y[{number}][{token}] is {label!r}, which is not a label. Give strings, or None."
+    SC804 = (
+        "y[{number}][{token}] is {label!r}, which is not a label. Give non-empty strings, or None."
+    )
     SC805 = "{name} is not fitted. Call fit(X, y) first."
     SC808 = (
         "{n_values} features have numbers other than 0 and 1, which need {needed} MB for "

@@ -77,8 +77,9 @@ class PlainChain:
         for scores, pairs in zip(self._scores[:0:-1], self._pairs[:0:-1], strict=True):
             behind = [*map(add, scores, beta[-1])]
             beta.append([log_sum(map(add, row, behind)) for row in pairs[:-1]])
+        # Sums of very large scores may round to more than log Z.
         return [
-            [math.exp(a + b - self.log_z) for a, b in zip(alpha_t, beta_t, strict=True)]
+            [math.exp(min(a + b - self.log_z, 0.0)) for a, b in zip(alpha_t, beta_t, strict=True)]
             for alpha_t, beta_t in zip(self._alpha, reversed(beta), strict=False)
         ]
 

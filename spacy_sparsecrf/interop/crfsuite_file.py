@@ -11,7 +11,6 @@ names to numbers, and an array from numbers to names, which end with a zero byte
 Reading needs the standard library alone: a process that labels a few texts loads nothing else.
 """
 
-import math
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +32,8 @@ _STRINGS = struct.Struct("<4s5I")  # name, size, 0, byte order, number, offset o
 _PAIR = struct.Struct("<II")
 _N_TABLES = 256
 _LOW = 0xFFFFFFFF
+FEW_LABELS = 1000  # whose pairs always fit in memory
+LARGEST = 3.4028234663852886e38  # of float32, so that sums of weights are finite
 _MIX, _FINAL = (4, 6, 8, 16, 19, 4), (14, 11, 25, 16, 4, 14, 24)  # turns of the hash
 _DAMAGE = (ValueError, LookupError, struct.error)
 
@@ -72,6 +73,7 @@ class CrfsuiteModel:
                 raise ValueError(f"it has {len(data)} bytes")
             *_, self._weights_at, labels, attributes, self._of_labels, self._of_attributes = header
             self._names, self.labels = _Names(data, attributes), [*_Names(data, labels)]
+            check_labels(self.labels, len(data), path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the data, which is read in place."""
@@ -87,14 +89,14 @@ class CrfsuiteModel:
         with self._read():
             return self._of(0, self._of_attributes, number - 1)
 
-    def pairs(self) -> list[list[float]]:
-        """Return the weights of transitions: [Y + 1, Y], from labels and from the beginning."""
-        found = [[0.0] * len(self.labels) for _ in range(len(self.labels) + 1)]
+    def transitions(self) -> list[tuple[int, int, float]]:
+        """Return the label before, the label and the weight of each transition, ascending."""
         with self._read():
-            for before in range(len(self.labels)):
-                for label, weight in self._of(1, self._of_labels, before):
-                    found[before][label] += weight
-        return found
+            return [
+                (previous, label, weight)
+                for previous in range(len(self.labels))
+                for label, weight in sorted(self._of(1, self._of_labels, previous))
+            ]
 
     @property
     def attributes(self) -> list[str]:
@@ -112,8 +114,8 @@ class CrfsuiteModel:
             own, source, label, weight = _WEIGHT.unpack_from(self.data, at)
             if (own, source) != (kind, number) or label >= len(self.labels):
                 raise ValueError(f"weight {k} is not of number {number}")
-            if not math.isfinite(weight):
-                raise ValueError(f"weight {k} is not finite")
+            if not abs(weight) <= LARGEST:
+                raise ValueError(f"weight {k} is not finite in 32 bits")
             found.append((label, weight))
         return found
 
@@ -122,6 +124,8 @@ class CrfsuiteModel:
         """Report damage that the body finds."""
         try:
             yield
+        except SparseCRFError:
+            raise
         except _DAMAGE as error:
             values = {"path": self.path, "program": "CRFsuite", "reason": error}
             raise SparseCRFError(Errors.SC631.format(**values)) from error
@@ -146,7 +150,10 @@ class _Names:
             if not place:
                 break
             if own == code and self._key(place) == key:
-                return self._pair(place)[0]
+                number = self._pair(place)[0]
+                if number >= self._n:
+                    raise ValueError(f"name {number} is there, but only {self._n} names are")
+                return number
         return -1
 
     def __iter__(self) -> Iterator[str]:
@@ -166,6 +173,23 @@ class _Names:
     def _key(self, place: int) -> bytes:
         begin = self._at + place + 8
         return self._data[begin : begin + self._pair(place)[1]]
+
+
+def check_labels(labels: Sequence[str], n_bytes: int, path: object) -> None:
+    """Check the labels of a file, before anything is allocated for their pairs.
+
+    n_bytes: size of the file; path: for messages.
+    RAISES: ValueError for none, and for empty or repeated ones; SparseCRFError if their pairs take
+        too much memory.
+    """
+    if not labels:
+        raise ValueError("it has no labels")
+    if "" in labels or len({*labels}) < len(labels):
+        raise ValueError("a label is empty, or is there twice")
+    if len(labels) > FEW_LABELS:
+        from ..loss.size import check_labels_fit  # imports numba
+
+        check_labels_fit(len(labels), str(path), n_bytes)
 
 
 def encoded(text: str) -> bytes:

@@ -7,6 +7,7 @@ features of CRFsuite have names that only the user can map to templates.
 import re
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,14 @@ from numpy.typing import NDArray
 from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel, WeightTable
 from ..schema import reported_as
-from .crfsuite_file import MAGIC, CrfsuiteModel, ExternalWeights, write_crfsuite
+from .crfsuite_file import (
+    LARGEST,
+    MAGIC,
+    CrfsuiteModel,
+    ExternalWeights,
+    check_labels,
+    write_crfsuite,
+)
 
 WAPITI, CRFPP, CRFSUITE = "Wapiti", "CRF++", "CRFsuite"
 
@@ -64,19 +72,24 @@ def read_model(path: Path) -> TrainedModel:
     ):
         if start.startswith(begin):
             with reported_as(Errors.SC631, _DAMAGE, path=path, program=program):
-                return _checked(read(path))
+                return _checked(read(path), path)
     raise SparseCRFError(Errors.SC630.format(path=path))
 
 
-def _checked(model: TrainedModel) -> TrainedModel:
-    """Return a model. RAISES: ValueError for unknown features or labels, or non-finite weights."""
+def _checked(model: TrainedModel, path: Path) -> TrainedModel:
+    """Return a model whose numbers can be used as indices.
+
+    RAISES: ValueError for invalid labels, for weights of unknown features or labels, and for those
+        that are not finite in 32 bits; SparseCRFError for too many labels.
+    """
+    check_labels(model.labels, path.stat().st_size, path)
     weights, n, n_labels = model.weights, len(model.features), len(model.labels)
     labels = np.append(weights.labels, weights.previous)
     for what, found, most in (("feature", weights.features, n), ("label", labels, n_labels)):
         if (last := found.max(initial=-1)) >= most:
             raise ValueError(f"a weight is of {what} {last}, and there are {most}")
-    if not np.isfinite(weights.values).all():
-        raise ValueError("a weight is not finite")
+    if not (np.abs(weights.values) <= LARGEST).all():
+        raise ValueError("a weight is not finite in 32 bits")
     return model
 
 
@@ -95,14 +108,15 @@ def _read_wapiti(path: Path) -> TrainedModel:
 
     def texts(n: int) -> Iterator[str]:
         """Read texts; the length in bytes comes first, a comma last."""
-        for size, _, text in (next(lines).partition(b":") for _ in range(n)):
+        for size, _, text in (line.partition(b":") for line in islice(lines, n)):
             if len(text) != int(size) + 1 or text[-1:] != b",":
                 raise ValueError(f"expected the end of a text after {int(size)} bytes")
             yield text[:-1].decode("utf8")
 
     kind, n_active = numbers_of(r"#mdl#(?:([0-2])#)?(\d+)")
     patterns = "\n".join(texts(numbers_of(r"#rdr#(\d+)/\d+(?:/\d+)?")[0]))
-    labels, features = ([*texts(numbers_of(r"#qrk#(\d+)")[0])] for _ in range(2))
+    labels = [*texts(numbers_of(r"#qrk#(\d+)")[0])]
+    features = [*texts(numbers_of(r"#qrk#(\d+)")[0])]
     if not patterns:
         raise ValueError("it has no patterns; train it with wapiti train -p")
     pairs = [line.decode("ascii").split("=") for line in lines if line]
@@ -172,11 +186,11 @@ def _by_place(
 
 def of_crfsuite(model: CrfsuiteModel) -> TrainedModel:
     """Return all weights of a model of CRFsuite. RAISES: SparseCRFError for damaged data."""
-    attributes, pairs = model.attributes, model.pairs()
+    attributes = model.attributes
     n, states = len(attributes), map(model.states, range(1, len(attributes) + 1))
     rows = [(k, -1, y, weight) for k, own in enumerate(states) for y, weight in own]
     # The feature of transitions alone follows all attributes.
-    rows += [(n, i, y, w) for i, row in enumerate(pairs) for y, w in enumerate(row) if w]
+    rows += [(n, previous, y, weight) for previous, y, weight in model.transitions() if weight]
     weights = ExternalWeights.of(rows)
     return TrainedModel(CRFSUITE, "chain", model.labels, "", [*attributes, ""], weights)
 

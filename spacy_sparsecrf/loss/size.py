@@ -19,6 +19,8 @@ _PER_OCCURRENCE, _PER_TOKEN, _PER_FEATURE = 12, 80, 64
 # Bytes for each pair of labels in prediction: scores, with and without the mask, and masks; and
 # bytes that are not worth a check.
 _PER_PAIR, _ALWAYS_FREE = 32, 1 << 26
+# Memory of label pairs, in sizes of a file of labels and their weights.
+_TIMES_FILE = 1000
 # Largest working set of a sparse solver with all pairs, as a share of the observed weights.
 _WORKING_SHARE = 0.3
 # Vectors of float64 of a batch solver and its loss, without its history, which is float32.
@@ -75,16 +77,22 @@ def check_fits(size: Size, available: int | None, n_labels: int, l1: float) -> N
     raise SparseCRFError((Errors.SC321 if l1 else Errors.SC320).format(**values))
 
 
-def check_labels_fit(n_labels: int, name: str) -> None:
-    """Check that matrices of label pairs fit in memory. name: of the component.
+def check_labels_fit(n_labels: int, name: str, n_bytes: int | None = None) -> None:
+    """Check that matrices of label pairs fit in memory.
 
+    name: of what has the labels; n_bytes: size of the file of a model that may be crafted.
     RAISES: SparseCRFError.
     """
     needed = _PER_PAIR * n_labels**2
-    available = available_memory() if needed > _ALWAYS_FREE else None
-    if available is not None and needed > available:
-        values = {"needed": as_text(needed), "available": as_text(available)}
-        raise SparseCRFError(Errors.SC222.format(name=name, n=n_labels, **values))
+    if needed <= _ALWAYS_FREE:
+        return
+    limits = [(available_memory(), "")]
+    if n_bytes is not None:
+        limits.append((_TIMES_FILE * n_bytes, f", {_TIMES_FILE} times its size"))
+    for available, that in limits:
+        if available is not None and needed > available:
+            values = {"needed": as_text(needed), "available": as_text(available), "that": that}
+            raise SparseCRFError(Errors.SC222.format(name=name, n=n_labels, **values))
 
 
 def as_text(n_bytes: int) -> str:

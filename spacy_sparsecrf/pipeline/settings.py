@@ -342,7 +342,7 @@ class Setup(NamedTuple):
         """
         from ..loss.size import check_labels_fit  # imports numba
 
-        check_labels_fit(len(labels), self.name)
+        check_labels_fit(len(labels), f"Component '{self.name}'")
         decoding, valid = self.settings.decoding, self.target.valid_transitions(labels)
         if decoding.thresholds:
             names = self.target.names_of(labels)

@@ -14,7 +14,7 @@ from spacy_sparsecrf.interop.crfsuite_file import (
     hash_of,
     write_crfsuite,
 )
-from spacy_sparsecrf.interop.external_models import read_model
+from spacy_sparsecrf.interop.external_models import of_crfsuite, read_model
 
 from .sklearn.cases import make_xy
 from .test_import import crfsuite
@@ -22,7 +22,7 @@ from .test_import import crfsuite
 NONE = ExternalWeights(*[np.empty(0, np.int64)] * 4)
 BYTES = st.binary(max_size=9).filter(lambda key: 0 not in key)
 TEXTS = BYTES.map(lambda key: key.decode("utf8", "surrogateescape"))
-NAMES = st.lists(st.text(st.characters(codec="utf8", exclude_characters="\0")) | TEXTS, unique=True)
+NAMES = st.text(st.characters(codec="utf8", exclude_characters="\0")) | TEXTS
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +49,10 @@ def test_a_file_of_crfsuite_is_written_again_byte_by_byte(path):
     features, previous, labels, values = (each.tolist() for each in model.weights)
     rows = zip(features, previous, labels, values, strict=True)
     expected = {(k + 1 if i < 0 else (i,), y): value for k, i, y, value in rows}
-    pairs = read.pairs()
-    found = {((i,), y): w for i, row in enumerate(pairs) for y, w in enumerate(row) if w}
-    assert states | found == expected
+    assert states | {((i,), y): weight for i, y, weight in read.transitions()} == expected
 
 
-@given(NAMES, NAMES)
+@given(st.lists(NAMES.filter(bool), unique=True, min_size=1), st.lists(NAMES, unique=True))
 @settings(deadline=None, max_examples=100)
 def test_names_of_any_bytes_are_found(labels, names):
     model = CrfsuiteModel(write_crfsuite(labels, names, NONE))
@@ -81,10 +79,12 @@ def test_damage_is_reported_where_it_is_met(path):
         try:
             model = CrfsuiteModel(changed)
             names = model.attributes
-            assert len(model.pairs()) == len(model.labels) + 1
+            n_labels = len(model.labels)
+            assert all(max(i, y) < n_labels for i, y, _ in model.transitions())
             for name in names[:20]:
                 number = model.find(name)
-                assert all(0 <= y < len(model.labels) for y, _ in model.states(number or 1))
+                assert number <= len(names)
+                assert all(0 <= y < n_labels for y, _ in model.states(number or 1))
         except SparseCRFError as error:
             n += 1
             assert "SC631" in str(error)
@@ -92,3 +92,24 @@ def test_damage_is_reported_where_it_is_met(path):
     for size in (0, 3, 47, 60, len(data) - 1):
         with pytest.raises(SparseCRFError, match="SC631"):
             CrfsuiteModel(data[:size])
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [([], "has no labels"), (["A", ""], "is empty"), (["A", "B", "A"], "is there twice")],
+)
+def test_labels_that_are_none_are_refused(labels, reason, tmp_path):
+    data = write_crfsuite(labels, ["a"], NONE)
+    (tmp_path / "model").write_bytes(data)
+    with pytest.raises(SparseCRFError, match=f"SC631.*the model is .*{reason}"):
+        CrfsuiteModel(data)
+    with pytest.raises(SparseCRFError, match=f"SC631.*{reason}"):
+        read_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -1e39])
+@pytest.mark.parametrize("place", [(0, -1), (1, 0)], ids=["of an attribute", "of a transition"])
+def test_weights_whose_sums_may_be_infinite_are_refused(weight, place):
+    data = write_crfsuite(["A"], ["a"], ExternalWeights.of([(*place, 0, weight)]))
+    with pytest.raises(SparseCRFError, match="SC631.*not finite in 32 bits"):
+        of_crfsuite(CrfsuiteModel(data))

@@ -2,19 +2,24 @@
 
 import itertools
 import pickle
+import struct
 import subprocess
 import sys
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import srsly
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.interop.crfsuite_file import ExternalWeights, write_crfsuite
 from spacy_sparsecrf.interop.sequences import prediction
 from spacy_sparsecrf.interop.sequences.prediction import PlainRoad
+from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.pycrfsuite import ItemSequence, Tagger, Trainer
 from spacy_sparsecrf.sklearn import CRF
 
@@ -341,3 +346,97 @@ def test_a_tagger_without_a_model_says_so(path, tmp_path):
     for data in (b"", b"lCRFabc", b"text", path.read_bytes()[:-1]):
         with pytest.raises(SparseCRFError, match="SC631"):
             tagger.open_inmemory(data)
+
+
+ROADS = pytest.mark.parametrize("plain", [True, False], ids=["plain", "compiled"])
+LABELS = ["x", "y", "z"]
+
+
+def small_model() -> bytes:
+    """Return a model of three attributes, each of which has one label."""
+    return write_crfsuite(
+        LABELS, ["a", "b", "c"], ExternalWeights.of([(k, -1, k, 1.0) for k in range(3)])
+    )
+
+
+@ROADS
+@pytest.mark.parametrize("number", [3, 4, 0x7FFFFF00, 0xFFFFFFFF])
+def test_a_number_beyond_the_attributes_of_the_file_is_refused(plain, number):
+    """Kernels used it as an index."""
+    data = bytearray(small_model())
+    struct.pack_into("<I", data, data.index(b"a\0") - 8, number)
+    tagger = opened(bytes(data), plain)
+    with pytest.raises(SparseCRFError, match=f"SC631.*the model is damaged.*{number}"):
+        tagger.tag([["a"]])
+    assert tagger.tag([["b"], ["c"]]) == ["y", "z"]
+
+
+@ROADS
+def test_damage_found_while_tagging_names_the_file_of_the_model(plain):
+    data = small_model()
+    at = data.index(b"AFRF") + 12
+    tagger = opened(data[:at] + b"\xff" * 12 + data[at + 12 :], plain)
+    for use in (lambda: tagger.tag([["a"]]), lambda: [*tagger.predictor.labels([[["a"]]])]):
+        with pytest.raises(SparseCRFError, match="SC631.*the model is damaged"):
+            use()
+
+
+def many_labels(n: int) -> bytes:
+    return write_crfsuite([f"L{y}" for y in range(n)], ["a"], ExternalWeights.of([(0, -1, 1, 1.0)]))
+
+
+@pytest.mark.parametrize(
+    ("n", "needs"),
+    [
+        (30_000, "28.8 GB of 500 MB memory. "),
+        (3000, "288 MB of 129 MB memory, 1000 times its size"),
+    ],
+)
+@ROADS
+def test_labels_whose_pairs_take_too_much_memory_are_refused(n, needs, plain, monkeypatch):
+    """30,000 labels without weights of pairs are a file of 1.3 MB, and matrices of 29 GB."""
+    monkeypatch.setattr("spacy_sparsecrf.loss.size.available_memory", lambda: 500_000_000)
+    data = many_labels(n)
+    tracemalloc.start()
+    with pytest.raises(SparseCRFError, match=f"SC222] the model has {n} labels.*{needs}"):
+        opened(data, plain, once=("L1",))
+    assert tracemalloc.get_traced_memory()[1] < 16 * len(data)
+    tracemalloc.stop()
+
+
+@ROADS
+def test_transitions_stay_sparse(plain):
+    tagger = opened(many_labels(999), plain)
+    tracemalloc.start()
+    assert not tagger.info().transitions
+    assert tracemalloc.get_traced_memory()[1] < 4 * 999**2  # less than four bytes for each pair
+    tracemalloc.stop()
+
+
+def test_marginals_of_very_large_scores_are_probabilities():
+    weights = ExternalWeights.of([(0, -1, y, 3e38 - y * 1e38) for y in range(3)])
+    tagger = opened(write_crfsuite(LABELS, ["a"], weights), plain=True)
+    assert tagger.tag([["a"]] * 3) == ["x"] * 3
+    assert [tagger.marginal(label, 1) for label in LABELS] == [1.0, 0.0, 0.0]
+
+
+def test_a_file_of_ours_with_other_contents_is_refused():
+    """Numbers of attributes, and names, as no training writes them."""
+    crf = CRF(c1=0.05, max_iterations=5, bigrams=["word"]).fit(X, Y)
+    trained = crf.tagger_.predictor.trained
+    sound = srsly.msgpack_loads(trained.to_bytes())
+    model, names = sound["model"], sound["attributes"]
+    zero = replace(
+        trained.model.unigram, keys=np.arange(len(trained.model.unigram.keys), dtype=np.uint64)
+    )
+    for changed in (
+        {"model": model, "attributes": names[:-1]},
+        {"model": model, "attributes": [*range(len(names))]},
+        {"model": CRFModel(trained.labels, "float32", zero).to_bytes(), "attributes": names},
+        {"model": CRFModel().to_bytes(), "attributes": names},
+        {"model": CRFModel(["A", ""]).to_bytes(), "attributes": names},
+        {"model": 1, "attributes": names},
+        [sound],
+    ):
+        with pytest.raises(SparseCRFError, match="SC631.*the model is damaged"):
+            Tagger().open_inmemory(srsly.msgpack_dumps(changed))

@@ -120,6 +120,8 @@ def read_numbers(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 
                     numbers.extend(map(vocabulary.__getitem__, token))
                 else:
                     _read_features(token, vocabulary, numbers, values)
+            except SparseCRFError:  # of the model's file, in which features are looked up
+                raise
             except (TypeError, ValueError, RecursionError) as error:
                 raise invalid(f"X[{s}][{len(sizes) - ends[-1]}]", error) from None
             sizes.append(len(numbers) - begin)

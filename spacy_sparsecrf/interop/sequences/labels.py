@@ -16,13 +16,14 @@ def read_gold(y: Iterable[Any], lengths: Sequence[int]) -> tuple[list[str], NDAr
     """Read labels of sequences; lengths: [S], of the sequences.
 
     RETURNS: the Y labels; [N] int32, the numbers of tokens' labels, -1 for none.
-    RAISES: SparseCRFError for labels that are not strings or None, and for other numbers of them.
+    RAISES: SparseCRFError for labels that are not strings or None, for "", which no file of a model
+        has, and for other numbers of them.
     """
     y = _as_lists(y)
     check_lengths(lengths, y)
     for s, own in enumerate(y):
         for t, label in enumerate(own):
-            if label is not None and not isinstance(label, str):
+            if label is not None and not (label and isinstance(label, str)):
                 raise SparseCRFError(Errors.SC804.format(number=s, token=t, label=label))
     labels = [*chain.from_iterable(y)]
     names = sorted({str(label) for label in labels if label is not None})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...decoding.once import Names, Once
 from ...decoding.plain import PlainChain
-from ..crfsuite_file import CrfsuiteModel
+from ..crfsuite_file import FEW_LABELS, CrfsuiteModel
 from .attributes import Numbered, Vocabulary, check_length, read_numbers
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Predictor:
         self.numbers = {label: number for number, label in enumerate(self.names)}
         self._once = Once(self.names, once) if once else None
         self._plain: PlainRoad | None = None
-        if isinstance(weights, CrfsuiteModel) and "numba" not in sys.modules:
+        is_fresh = "numba" not in sys.modules and len(self.names) <= FEW_LABELS
+        if isinstance(weights, CrfsuiteModel) and is_fresh:
             self._plain = PlainRoad(weights, self._once)
 
     def chain(self, xseq: Iterable[Any]) -> "PlainChain | Posterior":
@@ -114,12 +115,21 @@ class PlainRoad:
 
     def __init__(self, weights: CrfsuiteModel, once: Once | None = None) -> None:
         self._best = PlainChain.labels if once is None else once.best
-        self._states, self._pairs = lru_cache(None)(weights.states), weights.pairs()
+        self._weights, self._states = weights, lru_cache(None)(weights.states)
+        self._n_labels = len(weights.labels)
 
     def is_over(self, read: Numbered) -> bool:
         """Count the weights that sequences need; return whether they are too many."""
-        PlainRoad.left -= 2 * len(read.numbers) + len(read.sizes) * len(self._pairs) ** 2
+        PlainRoad.left -= 2 * len(read.numbers) + len(read.sizes) * (self._n_labels + 1) ** 2
         return PlainRoad.left < 0
+
+    @cached_property
+    def _pairs(self) -> list[list[float]]:
+        """The weights of transitions: [Y + 1, Y], from labels and from the beginning."""
+        table = [[0.0] * self._n_labels for _ in range(self._n_labels + 1)]
+        for previous, label, weight in self._weights.transitions():
+            table[previous][label] += weight
+        return table
 
     def chain(self, read: Numbered) -> PlainChain:
         """Return the distribution of the label sequences of one sequence."""
@@ -135,9 +145,9 @@ class PlainRoad:
         return (each.marginals() for each in self._chains(read))
 
     def _chains(self, read: Numbered) -> Iterator[PlainChain]:
-        scores, m, n_labels = [], 0, len(self._pairs) - 1
+        scores, m = [], 0
         for size in read.sizes:
-            own = [0.0] * n_labels
+            own = [0.0] * self._n_labels
             for k in range(m, m + size):
                 number = read.numbers[k]
                 x = read.values.get(k, 1.0)

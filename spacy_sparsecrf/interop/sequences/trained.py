@@ -14,7 +14,13 @@ from ...atomic_write import write_files
 from ...errors import Errors, SparseCRFError
 from ...model.model import CRFModel, WeightTable
 from ...schema import reported_as
-from ..crfsuite_file import CrfsuiteModel, ExternalWeights, encoded, write_crfsuite
+from ..crfsuite_file import (
+    CrfsuiteModel,
+    ExternalWeights,
+    check_labels,
+    encoded,
+    write_crfsuite,
+)
 from ..external_models import of_crfsuite
 from .encoding import ALWAYS, SHOWN
 
@@ -123,14 +129,16 @@ class TrainedWeights:
     @classmethod
     def from_bytes(cls, data: bytes, path: object) -> "TrainedWeights":
         """Return the weights that `to_bytes` wrote. path: for messages. RAISES: SparseCRFError."""
-        damage = (ValueError, LookupError, TypeError)
+        damage = (ValueError, LookupError, TypeError, AttributeError)
         with reported_as(Errors.SC631, damage, path=path, program="CRFsuite"):
             values = srsly.msgpack_loads(data)
             model = CRFModel.from_bytes(values["model"])
             attributes = [name.decode("utf8", "surrogateescape") for name in values["attributes"]]
-            keys = np.concatenate(model.keys)
-            if len(keys) and not ALWAYS <= keys.min() <= keys.max() <= len(attributes) + ALWAYS:
-                raise ValueError("features have no names")
+            check_labels(model.labels, len(data), path)
+            for table, least in ((model.unigram, ALWAYS + 1), (model.bigram, ALWAYS)):
+                keys = table.keys
+                if len(keys) and not least <= keys.min() <= keys.max() <= len(attributes) + ALWAYS:
+                    raise ValueError("features have no names")
             return cls(model, attributes)
 
     def to_bytes(self) -> bytes:
