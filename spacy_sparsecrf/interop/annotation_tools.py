@@ -113,7 +113,16 @@ class JsonReader:
         hashed = value.get("_input_hash")
         task = (str(hashed), text) if self._merges and (is_binary or hashed is not None) else None
         marks = self._marks_of(value)
-        return Record(place, text, marks, tokens, document, task, is_binary, is_rejected)
+        return Record(
+            place=place,
+            text=text,
+            marks=marks,
+            tokens=tokens,
+            document=document,
+            task=task,
+            is_partial=is_binary,
+            is_rejected=is_rejected,
+        )
 
     def _task(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a task of Label Studio as a record with the first annotation, or an empty one.

@@ -133,7 +133,8 @@ class ColumnLayout:
         """Refuse a line with too many or too few columns. RAISES: SparseCRFError."""
         if len(values) != self.width and values[0] != DOCSTART:
             by = "one tab each" if self.separator == TAB else "blanks"
-            raise wrong_width(self.path, Row(number, values), self.width, self.why, by)
+            row = Row(number, values)
+            raise wrong_width(self.path, row, self.width, why=self.why, separator=by)
 
     def is_comment(self, number: int, line: str, values: Sequence[str]) -> bool:
         """Return whether a line before a sentence is a comment.

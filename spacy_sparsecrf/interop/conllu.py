@@ -35,8 +35,9 @@ def read_conllu(source: Source[Sentence]) -> Iterator[Sentence]:
                 continue
             rows.append(Row(number, line.split("\t")))
             if len(rows[-1].values) != _WIDTH:
-                why = "as in all CoNLL-U", "one tab each"
-                raise wrong_width(source.path, rows[-1], _WIDTH, *why)
+                raise wrong_width(
+                    source.path, rows[-1], _WIDTH, why="as in all CoNLL-U", separator="one tab each"
+                )
         made, n_multiword = _words(source.path, rows)
         source.left_out[_SPLIT] += n_multiword
         if made:

@@ -108,16 +108,16 @@ class CrfsuiteModel:
         """Return labels and weights of a label or attribute. RAISES: ValueError or struct.error."""
         (at,) = struct.unpack_from("<I", self.data, references + _CHUNK.size + 4 * number)
         (n,) = struct.unpack_from("<I", self.data, at)
-        found = []
+        weights = []
         for k in struct.unpack_from(f"<{n}I", self.data, at + 4):
             at = self._weights_at + _CHUNK.size + k * _WEIGHT.size
-            own, source, label, weight = _WEIGHT.unpack_from(self.data, at)
-            if (own, source) != (kind, number) or label >= len(self.labels):
+            stored_kind, source, label, weight = _WEIGHT.unpack_from(self.data, at)
+            if (stored_kind, source) != (kind, number) or label >= len(self.labels):
                 raise ValueError(f"weight {k} is not of number {number}")
             if not abs(weight) <= LARGEST:
                 raise ValueError(f"weight {k} is not finite in 32 bits")
-            found.append((label, weight))
-        return found
+            weights.append((label, weight))
+        return weights
 
     @contextmanager
     def _read(self) -> Iterator[None]:
@@ -146,11 +146,11 @@ class _Names:
         code = hash_of(key)
         at, n = self._pair(_STRINGS.size + 8 * (code % _N_TABLES))
         for k in range(n):
-            own, place = self._pair(at + 8 * (((code >> 8) + k) % n))
-            if not place:
+            stored_code, record = self._pair(at + 8 * (((code >> 8) + k) % n))
+            if not record:
                 break
-            if own == code and self._key(place) == key:
-                number = self._pair(place)[0]
+            if stored_code == code and self._key(record) == key:
+                number = self._pair(record)[0]
                 if number >= self._n:
                     raise ValueError(f"name {number} is there, but only {self._n} names are")
                 return number
@@ -158,21 +158,23 @@ class _Names:
 
     def __iter__(self) -> Iterator[str]:
         left = len(self._data)
-        for place in struct.unpack_from(f"<{self._n}I", self._data, self._at + self._places):
-            key = self._key(place)
+        for record in struct.unpack_from(f"<{self._n}I", self._data, self._at + self._places):
+            key = self._key(record)
             # Names may share bytes, in number of times as long as the file.
             left -= len(key)
             if left < 0:
                 raise ValueError("its names are longer than the file")
+            if key[-1:] != b"\0" or 0 in key[:-1]:
+                raise ValueError("a name does not end with its zero byte")
             yield key[:-1].decode("utf8", "surrogateescape")
 
     def _pair(self, offset: int) -> tuple[int, int]:
-        found: tuple[int, int] = _PAIR.unpack_from(self._data, self._at + offset)
-        return found
+        pair: tuple[int, int] = _PAIR.unpack_from(self._data, self._at + offset)
+        return pair
 
-    def _key(self, place: int) -> bytes:
-        begin = self._at + place + 8
-        return self._data[begin : begin + self._pair(place)[1]]
+    def _key(self, record: int) -> bytes:
+        begin = self._at + record + _PAIR.size
+        return self._data[begin : begin + self._pair(record)[1]]
 
 
 def check_labels(labels: Sequence[str], n_bytes: int, path: object) -> None:
@@ -248,14 +250,15 @@ def write_crfsuite(
         body += bytes(-len(body) % 4)
         places.append(len(body))
         numbers = np.flatnonzero(is_pair == of)
-        own = sources[numbers]
-        order = numbers[np.argsort(own, kind="stable")].astype("<u4")
-        ends = np.searchsorted(np.sort(own), np.arange(n + 1))
-        body += _write_references(name, len(body), order, ends.tolist(), unused)
+        sources_of_kind = sources[numbers]
+        order = numbers[np.argsort(sources_of_kind, kind="stable")].astype("<u4")
+        ends = np.searchsorted(np.sort(sources_of_kind), np.arange(n + 1)).tolist()
+        body += _write_references(name, len(body), order=order, ends=ends, unused=unused)
     # CRFsuite never sets the number of weights in the header.
-    counts = 0, len(labels), len(attributes)
-    header = MAGIC, len(body), b"FOMC", _VERSION, *counts, *places
-    _HEADER.pack_into(body, 0, *header)
+    header = _HEADER.pack(
+        MAGIC, len(body), b"FOMC", _VERSION, 0, len(labels), len(attributes), *places
+    )
+    body[: len(header)] = header
     return bytes(body)
 
 
@@ -287,15 +290,15 @@ def _write_names(names: Sequence[str]) -> bytes:
         tables[code % _N_TABLES].append((code, places[-1]))
         records += _PAIR.pack(number, len(key)) + key
     listed, slots = bytearray(), bytearray()
-    for own in tables:
-        filled = [(0, 0)] * (2 * len(own))
-        for code, place in own:
+    for table in tables:
+        filled = [(0, 0)] * (2 * len(table))
+        for code, record in table:
             k = (code >> 8) % len(filled)
             while filled[k][1]:
                 k = (k + 1) % len(filled)
-            filled[k] = code, place
-        listed += _PAIR.pack(begin + len(records) + len(slots) if own else 0, len(filled))
-        slots += b"".join(_PAIR.pack(*slot) for slot in filled)
+            filled[k] = code, record
+        listed += _PAIR.pack(begin + len(records) + len(slots) if table else 0, len(filled))
+        slots += b"".join(_PAIR.pack(code, record) for code, record in filled)
     at = begin + len(records) + len(slots)
     array = struct.pack(f"<{len(places)}I", *places)
     head = _STRINGS.pack(b"CQDB", at + len(array), 0, _BYTE_ORDER, len(names), at if names else 0)

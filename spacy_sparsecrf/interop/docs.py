@@ -98,9 +98,10 @@ def _doc_of(
         if name == ENTITIES:
             labels = values[name]
             missing = [doc[i : i + 1] for i, label in enumerate(labels) if label in MISSING]
-            doc.set_ents(_spans(doc, name, source, scheme, sentences), missing=missing)
+            entities = _spans(doc, name, source, scheme=scheme, sentences=sentences)
+            doc.set_ents(entities, missing=missing)
         elif key := attributes.span_key(name):
-            doc.spans[key] = _spans(doc, name, source, scheme, sentences)
+            doc.spans[key] = _spans(doc, name, source, scheme=scheme, sentences=sentences)
         elif custom := attributes.custom_name(name):
             for token, value in zip(doc, values[name], strict=True):
                 if value != source.unset:
@@ -163,7 +164,7 @@ def write_docs(
     attributes.register(columns)
     is_first = True
     for number, doc in enumerate(docs, start=1):
-        writer = DocWriter(doc, number, path, scheme, separator)
+        writer = DocWriter(doc, number, path, scheme=scheme, separator=separator)
         for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
             tokens = [token for token in sentence if not token.is_space]
             by_column = (writer.values(tokens, x, x in (columns[0], WORDS)) for x in columns)

@@ -76,7 +76,15 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
     rows = [(numbers[x], ids[a], ids[y], value / scale) for (x, a, y), value in weights.items()]
     labels = [_field(pipe.model.labels[y], program) for y in order]
     table, patterns = ExternalWeights.of(rows), "\n".join(lines)
-    return TrainedModel(program, pipe.model.kind, labels, patterns, texts, table, n)
+    return TrainedModel(
+        program=program,
+        kind=pipe.model.kind,
+        labels=labels,
+        patterns=patterns,
+        features=texts,
+        weights=table,
+        n_columns=n,
+    )
 
 
 def _check(pipe: SparseCRFPipe, program: str) -> None:

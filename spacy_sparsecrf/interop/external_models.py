@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..corpus.numbering import Floats, Longs
 from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel, WeightTable
 from ..schema import reported_as
@@ -85,9 +85,9 @@ def _checked(model: TrainedModel, path: Path) -> TrainedModel:
     check_labels(model.labels, path.stat().st_size, path)
     weights, n, n_labels = model.weights, len(model.features), len(model.labels)
     labels = np.append(weights.labels, weights.previous)
-    for what, found, most in (("feature", weights.features, n), ("label", labels, n_labels)):
-        if (last := found.max(initial=-1)) >= most:
-            raise ValueError(f"a weight is of {what} {last}, and there are {most}")
+    for what, numbers, most in (("feature", weights.features, n), ("label", labels, n_labels)):
+        if (largest := numbers.max(initial=-1)) >= most:
+            raise ValueError(f"a weight is of {what} {largest}, and there are {most}")
     if not (np.abs(weights.values) <= LARGEST).all():
         raise ValueError("a weight is not finite in 32 bits")
     return model
@@ -125,8 +125,15 @@ def _read_wapiti(path: Path) -> TrainedModel:
     numbers = np.array([int(number) for number, _ in pairs], np.int64)
     # As C reads them: decimal, unless "0x" says otherwise.
     values = np.array([float.fromhex(x) if "x" in x.lower() else float(x) for _, x in pairs])
-    weights = _by_place(features, _starts(features, len(labels)), numbers, values, len(labels))
-    return TrainedModel(WAPITI, _KINDS[kind], labels, patterns, features, weights)
+    weights = _by_place(features, len(labels), numbers=numbers, values=values)
+    return TrainedModel(
+        program=WAPITI,
+        kind=_KINDS[kind],
+        labels=labels,
+        patterns=patterns,
+        features=features,
+        weights=weights,
+    )
 
 
 def _read_crfpp(path: Path) -> TrainedModel:
@@ -150,12 +157,18 @@ def _read_crfpp(path: Path) -> TrainedModel:
     if len(values) != starts[-1]:
         raise ValueError(f"it has {len(values)} weights, not {starts[-1]}")
     numbers = np.flatnonzero(values)
-    weights = _by_place(features, starts, numbers, values[numbers], len(labels))
-    n_columns = int(header.get("xsize", 0))
-    return TrainedModel(CRFPP, "chain", labels, "\n".join(patterns), features, weights, n_columns)
+    return TrainedModel(
+        program=CRFPP,
+        kind="chain",
+        labels=labels,
+        patterns="\n".join(patterns),
+        features=features,
+        weights=_by_place(features, len(labels), numbers=numbers, values=values[numbers]),
+        n_columns=int(header.get("xsize", 0)),
+    )
 
 
-def _starts(features: Sequence[str], n_labels: int) -> NDArray[np.int64]:
+def _starts(features: Sequence[str], n_labels: int) -> Longs:
     """Return the index of each feature's first weight, and the number of weights: [O + 1]."""
     sizes = {"u": n_labels, "b": n_labels**2, "*": n_labels + n_labels**2}
     counts = [sizes[text[:1].lower()] for text in features]
@@ -163,22 +176,22 @@ def _starts(features: Sequence[str], n_labels: int) -> NDArray[np.int64]:
 
 
 def _by_place(
-    features: Sequence[str],
-    starts: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-    values: NDArray[np.float64],
-    n_labels: int,
+    features: Sequence[str], n_labels: int, *, numbers: Longs, values: Floats
 ) -> ExternalWeights:
-    """Find feature and labels of weights by index: labels precede pairs of labels."""
+    """Find feature and labels of weights by index: labels precede pairs of labels.
+
+    numbers, values: [n], of weights. RAISES: ValueError for a number of no feature.
+    """
+    starts = _starts(features, n_labels)
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < starts[-1]:
         raise ValueError("a weight is of no feature")
     feature = np.searchsorted(starts, numbers, side="right") - 1
     has_labels = np.array([text[:1].lower() != "b" for text in features], np.bool_)
-    place = numbers - starts[feature]
-    is_pair = ~has_labels[feature] | (place >= n_labels)
-    place -= np.where(is_pair & has_labels[feature], n_labels, 0)
-    previous = np.where(is_pair, place // n_labels, -1)
-    return ExternalWeights(feature, previous, place % n_labels, values)
+    outcome = numbers - starts[feature]
+    is_pair = ~has_labels[feature] | (outcome >= n_labels)
+    outcome -= np.where(is_pair & has_labels[feature], n_labels, 0)
+    previous = np.where(is_pair, outcome // n_labels, -1)
+    return ExternalWeights(feature, previous, outcome % n_labels, values)
 
 
 # CRFsuite
@@ -188,11 +201,18 @@ def of_crfsuite(model: CrfsuiteModel) -> TrainedModel:
     """Return all weights of a model of CRFsuite. RAISES: SparseCRFError for damaged data."""
     attributes = model.attributes
     n, states = len(attributes), map(model.states, range(1, len(attributes) + 1))
-    rows = [(k, -1, y, weight) for k, own in enumerate(states) for y, weight in own]
+    rows = [(k, -1, y, weight) for k, of_one in enumerate(states) for y, weight in of_one]
     # The feature of transitions alone follows all attributes.
     rows += [(n, previous, y, weight) for previous, y, weight in model.transitions() if weight]
     weights = ExternalWeights.of(rows)
-    return TrainedModel(CRFSUITE, "chain", model.labels, "", [*attributes, ""], weights)
+    return TrainedModel(
+        program=CRFSUITE,
+        kind="chain",
+        labels=model.labels,
+        patterns="",
+        features=[*attributes, ""],
+        weights=weights,
+    )
 
 
 # Writing
@@ -222,7 +242,7 @@ def write_model(model: TrainedModel) -> bytes:
     for count, texts in zip(counts, (patterns, model.labels, model.features), strict=True):
         lines += [count, *(f"{len(text.encode())}:{text}," for text in texts)]
     by_place = sorted(zip(places.tolist(), values.tolist(), strict=True))
-    lines += [f"{place}={value.hex()}" for place, value in by_place]
+    lines += [f"{number}={value.hex()}" for number, value in by_place]
     return "\n".join([*lines, ""]).encode()
 
 

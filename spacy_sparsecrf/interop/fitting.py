@@ -111,24 +111,24 @@ class RecordReader:
         spans: dict[str, list[Span]] = defaultdict(list)
         for mark in record.marks:
             spans[mark.label if self.key else ""] += self._span(doc, mark, record.place)
-        found = sorted({span for own in spans.values() for span in own})
-        kept = sorted(span for own in spans.values() for span in filter_spans(own))
+        distinct = sorted({span for of_label in spans.values() for span in of_label})
+        apart = sorted(span for of_label in spans.values() for span in filter_spans(of_label))
         how = "of their type (see --longest)" if self.key else "(--spans KEY keeps all)"
-        self.source.left_out[f"spans that overlap longer ones {how}"] += len(found) - len(kept)
+        self.source.left_out[f"spans that overlap longer ones {how}"] += len(distinct) - len(apart)
         if self.key:
-            doc.spans[self.key] = kept if self.longest else found
+            doc.spans[self.key] = apart if self.longest else distinct
         else:
-            doc.set_ents(kept, default="missing" if record.is_partial else "outside")
+            doc.set_ents(apart, default="missing" if record.is_partial else "outside")
         return doc
 
     def _span(self, doc: Doc, mark: Mark, place: str) -> list[Span]:
         """Return the span of a mark, or none."""
         self.n_marks += 1
-        ends = mark.start, mark.end
-        if span := doc.char_span(*ends, label=mark.label):
+        if span := doc.char_span(mark.start, mark.end, label=mark.label):
             return [span]
-        span = doc.char_span(*ends, label=mark.label, alignment_mode="expand")
-        self.misfits.append(f"{doc.text[slice(*ends)]!r} in {str(span)!r} ({place})")
+        span = doc.char_span(mark.start, mark.end, label=mark.label, alignment_mode="expand")
+        text = doc.text[mark.start : mark.end]
+        self.misfits.append(f"{text!r} in {str(span)!r} ({place})")
         return [span] if span and self.misfit is not Misfit.drop else []
 
     def _check(self) -> None:

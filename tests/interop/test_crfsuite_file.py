@@ -107,6 +107,13 @@ def test_labels_that_are_none_are_refused(labels, reason, tmp_path):
         read_model(tmp_path / "model")
 
 
+@pytest.mark.parametrize("key", [b"l\0b\0", b"labe", b"\0\0\0\0"])
+def test_names_end_with_their_only_zero_byte(key):
+    data = write_crfsuite(["lab"], ["att"], NONE)
+    with pytest.raises(SparseCRFError, match="SC631.*zero byte"):
+        CrfsuiteModel(data.replace(b"lab\0", key))
+
+
 @pytest.mark.parametrize("weight", [np.nan, np.inf, -1e39])
 @pytest.mark.parametrize("place", [(0, -1), (1, 0)], ids=["of an attribute", "of a transition"])
 def test_weights_whose_sums_may_be_infinite_are_refused(weight, place):

@@ -93,7 +93,10 @@ def convert(
         read: Source[Any]
         if kind in RECORDS:
             read = open_records(source, kind, lang, merges=not no_merge)
-            found = RecordReader(read, nlp, spans, longest, misfit, skip_bad).docs()
+            reader = RecordReader(
+                read, nlp, spans, longest=longest, misfit=misfit, skips_invalid=skip_bad
+            )
+            found = reader.docs()
         else:
             read = open_source(source, kind, names, attribute)
             found = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)

@@ -5,7 +5,7 @@ not need the file.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -110,6 +110,7 @@ class PatternFeaturizer(PlanFeaturizer):
         self.path = path
         self.text = text
         self.columns = tuple(columns)
+        self._patterns: PatternPlan | None = None
         self._views: dict[int, dict[int, list[Value]]] = {}
         self.learnt: dict[str, Any] = {}
         """The data to save with a trained pipeline as JSON: the text of the patterns."""
@@ -140,16 +141,18 @@ class PatternFeaturizer(PlanFeaturizer):
             self._parse(str(learnt.get("patterns", "")), "`cfg` of the component, features")
         else:
             self.learnt = {}
-            vars(self).pop("patterns", None)
+            self._patterns = None
 
-    @cached_property
+    @property
     def patterns(self) -> PatternPlan:
         """The plan of the patterns, which are read on first access.
 
         RAISES: SparseCRFError if they cannot be read.
         """
-        self.initialize()
-        return self.patterns
+        if self._patterns is None:
+            self.initialize()
+        assert self._patterns is not None
+        return self._patterns
 
     @property
     def parsed(self) -> tuple[Pattern, ...]:
@@ -174,7 +177,7 @@ class PatternFeaturizer(PlanFeaturizer):
     def _parse(self, text: str, source: str) -> None:
         patterns = parse_patterns(text, self.dialect, len(self.columns), source)
         try:
-            self.patterns = plan_patterns(patterns, self._reads, self.dialect, self.start_label)
+            self._patterns = plan_patterns(patterns, self._reads, self.dialect, self.start_label)
         except ImportError as error:
             raise MissingExtraError(Errors.SC156.format(source=source)) from error
         self.learnt = {"patterns": text}
@@ -184,7 +187,7 @@ class PatternFeaturizer(PlanFeaturizer):
         """Return the readers of word attributes, with the views of the patterns."""
         # Columns cannot be n-grams, the only readers that return several values.
         readers = cast("list[Callable[[str], Value]]", super()._word_readers(sources))
-        return [Shown(*both) for both in zip(readers, self.patterns.words, strict=True)]
+        return [Shown(read, see) for read, see in zip(readers, self.patterns.words, strict=True)]
 
     def _read(self, docs: Sequence[Doc], sequences: str, alone: Alone) -> Readings:
         """Add the views of annotations, computed once for each value."""
@@ -192,15 +195,15 @@ class PatternFeaturizer(PlanFeaturizer):
         columns = [readings.annotations]
         for at, seen in self.patterns.seen.items():
             numbers = readings.annotations[:, at].tolist()
-            known = self._views.setdefault(at, {})
-            if not known.keys() >= {*numbers}:
-                if len(known) > _MOST_VIEWS:
-                    known = self._views[at] = {}
+            views_of = self._views.setdefault(at, {})
+            if not views_of.keys() >= {*numbers}:
+                if len(views_of) > _MOST_VIEWS:
+                    views_of = self._views[at] = {}
                 tokens = dict(zip(numbers, readings.division.tokens.tolist(), strict=True))
                 strings = self._strings(at, docs, tokens)
-                for number in {*numbers} - known.keys():
-                    known[number] = [Shown(str, see)(strings[number]) for see in seen]
-            columns.append(np.array([known[number] for number in numbers], np.uint64))
+                for number in {*numbers} - views_of.keys():
+                    views_of[number] = [Shown(str, see)(strings[number]) for see in seen]
+            columns.append(np.array([views_of[number] for number in numbers], np.uint64))
         return readings._replace(annotations=np.concatenate(columns, axis=1))
 
     def _strings(

@@ -186,7 +186,7 @@ def parse_patterns(text: str, dialect: Dialect, n_columns: int, source: str) -> 
     lines = enumerate(text.split("\n"), start=1)
     contents = ((number, dialect.content(line)) for number, line in lines)
     patterns = [
-        _Line(content, number, source, dialect, n_columns).parse()
+        _Line(content, number, source, dialect=dialect, n_columns=n_columns).parse()
         for number, content in contents
         if content
     ]

@@ -131,8 +131,10 @@ def plan_patterns(
         templates=Templates(conjunctions, len(words), *by_kind(kinds), start_label),
     )
     seen_words = tuple(see[view] for _, view in words)
-    views = {at: tuple(see[view] for _, view in own) for at, own in by_position.items()}
-    return PatternPlan(tuple(patterns), dialect, plan, seen_words, views)
+    views = {at: tuple(see[view] for _, view in keys) for at, keys in by_position.items()}
+    return PatternPlan(
+        patterns=tuple(patterns), dialect=dialect, plan=plan, words=seen_words, seen=views
+    )
 
 
 def _edges(macros: Sequence[Macro], see: dict[ColumnView, See], dialect: Dialect) -> Hashes:

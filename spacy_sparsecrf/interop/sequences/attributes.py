@@ -14,7 +14,7 @@ from ...errors import Errors, SparseCRFError
 
 _UNKNOWN = 0  # the number of an unknown attribute
 SEPARATOR = ":"
-_MOST_KEPT = 1 << 22  # largest number of entries cached in a vocabulary that does not grow
+_MOST_CACHED = 1 << 22  # largest number of entries cached in a vocabulary that does not grow
 _SIMPLE = (str, bytes, Real)
 _NUMBERS = (float, int)
 _BOOLS = ("bool", "bool_")  # names of numpy's type, which is no number to Python
@@ -35,6 +35,29 @@ class Numbered(NamedTuple):
     values: dict[int, float]
 
 
+class _Numbers:
+    """Numbers of attributes by text, shared with vocabularies of nested dicts; see `Vocabulary`."""
+
+    def __init__(self, find: Callable[[str], int | None] | None) -> None:
+        self.grows, self.texts = find is None, list[str]()
+        self._by_text = dict[str, int]()
+        self._find = find or self._by_text.get
+        self._n_uncached = _MOST_CACHED
+
+    def of(self, text: str) -> int:
+        """Return the number of an attribute."""
+        number = self._find(text) or _UNKNOWN
+        if self.grows and not number:
+            self.texts.append(text)
+            number = self._by_text[text] = len(self.texts)
+        return number
+
+    def may_cache(self) -> bool:
+        """Count an entry of a cache; return whether there is room for it."""
+        self._n_uncached -= 1
+        return self.grows or self._n_uncached >= 0
+
+
 class Vocabulary(dict[Any, int]):
     """Numbers of attributes, from 1, by (key, value) pair of a dict, and by text.
 
@@ -44,26 +67,35 @@ class Vocabulary(dict[Any, int]):
     is_flat: whether all dicts so far had only pairs that can be looked up.
 
     find: returns the number of a known attribute, or 0 or None; by default, all attributes are new
-        and get the next numbers.
-    texts: the attributes that are new, in the order of their numbers.
+        and get the next numbers; numbers, prefix: of a nested vocabulary, instead.
     """
 
-    def __init__(self, find: Callable[[str], int | None] | None = None) -> None:
+    def __init__(
+        self,
+        find: Callable[[str], int | None] | None = None,
+        *,
+        numbers: _Numbers | None = None,
+        prefix: str = "",
+    ) -> None:
         super().__init__()
-        self._grows, self.is_flat = find is None, True
-        self._known, self.texts, self._prefix = dict[str, int](), list[str](), ""
-        self._find = find or self._known.get
-        self._inner, self._left = dict[str, Vocabulary](), [_MOST_KEPT]
+        self.is_flat, self._prefix = True, prefix
+        self._numbers = numbers or _Numbers(find)
+        self._inner = dict[str, Vocabulary]()
+
+    @property
+    def texts(self) -> list[str]:
+        """The attributes that are new, in the order of their numbers."""
+        return self._numbers.texts
 
     def inner(self, key: Any) -> "Vocabulary":
         """Return the vocabulary of the dicts that are values of a key, cached like a pair."""
-        found = self._inner.get(key)
-        if found is None:
-            found, prefix = Vocabulary(), f"{self._prefix}{_text(key)}{SEPARATOR}"
-            vars(found).update(vars(self), _prefix=prefix, _inner={}, is_flat=True)
-            if self._keeps():
-                self._inner[key] = found
-        return found
+        nested = self._inner.get(key)
+        if nested is None:
+            prefix = f"{self._prefix}{_text(key)}{SEPARATOR}"
+            nested = Vocabulary(numbers=self._numbers, prefix=prefix)
+            if self._numbers.may_cache():
+                self._inner[key] = nested
+        return nested
 
     def __missing__(self, item: Any) -> int:
         key, value = (item, True) if isinstance(item, str) else item
@@ -72,20 +104,10 @@ class Vocabulary(dict[Any, int]):
         [(text, sign)] = _valued(_text(key), value)
         if sign not in (0.0, 1.0):
             raise TypeError
-        text = self._prefix + text
-        number = self._find(text) or _UNKNOWN
-        if self._grows and not number:
-            self.texts.append(text)
-            number = self._known[text] = len(self.texts)
-        number *= 1 if sign else -1
-        if self._keeps():
+        number = self._numbers.of(self._prefix + text) * (1 if sign else -1)
+        if self._numbers.may_cache():
             self[item] = number
         return number
-
-    def _keeps(self) -> bool:
-        """Count an entry of the cache; return whether it is kept."""
-        self._left[0] -= 1
-        return self._grows or self._left[0] >= 0
 
 
 def items_of(sequence: Any) -> list[dict[str, float]]:

@@ -98,7 +98,13 @@ def read_corpus(
     label = ids[attributes.tokens[is_zero]]
     known = (feature >= 0) & (label >= 0)
     zeros = np.unique(feature[known] * len(names) + label[known])
-    return Encoded(corpus, names, texts, [texts[n - 1] for n in real.tolist()], zeros)
+    return Encoded(
+        corpus=corpus,
+        labels=names,
+        texts=texts,
+        real=[texts[n - 1] for n in real.tolist()],
+        zeros=zeros,
+    )
 
 
 def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary) -> Attributes:

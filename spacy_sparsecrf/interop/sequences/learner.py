@@ -103,25 +103,32 @@ class Learner:
         """
         self._check()
         solver, limit = self._make_solver()
-        tokens, labels = read_pairs(*held_out, "_dev")
-        own = self.bigrams, self.start_label, self.min_freq or 1
-        encoded = read_corpus(X, y, sample_weight, *own)
+        X_dev, y_dev = held_out
+        tokens, labels = read_pairs(X_dev, y_dev, "_dev")
+        encoded = read_corpus(
+            X,
+            y,
+            sample_weight,
+            named=self.bigrams,
+            start_label=self.start_label,
+            min_freq=self.min_freq or 1,
+        )
         Once(encoded.labels, self.once)
         start = solver.warm_start
         if limit is not None and self.c1:
             start = replace(start, epochs=min(start.epochs, limit // 2))
         training = self._make_training(encoded, solver, start)
         self.training_log_ = TrainingLog()
-        called = [self.training_log_.append, callback, _write if self.verbose else None]
+        receivers = [self.training_log_.append, callback, _write if self.verbose else None]
         begin = time.perf_counter()
         for n in _iterate(training, solver, limit, start.epochs if self.c1 else 0):
             self.n_iter_, report, share = n, training.report, None
             if tokens:
-                found = Predictor(_weights(training, encoded), self.once).labels(tokens)
-                share = accuracy(found, labels, [1.0] * len(labels))
-            values = report.objective, report.n_active, time.perf_counter() - begin, share
-            for each in filter(None, called):
-                each(Iteration(n, *values))
+                predicted = Predictor(_weights(training, encoded), self.once).labels(tokens)
+                share = accuracy(predicted, labels, [1.0] * len(labels))
+            seconds = time.perf_counter() - begin
+            for receive in filter(None, receivers):
+                receive(Iteration(n, report.objective, report.n_active, seconds, share))
         self.objective_, self.optimality_ = report.objective, report.optimality
         self.converged_ = report.converged
         if self.verbose and report.end:
@@ -156,12 +163,12 @@ class Learner:
             warn(Warnings.SCW803.format(value=self.algorithm))
         solver = find_solver(self.solver or name)
         limit = self.max_iterations or (limit if self.solver is None else None)
-        params = {own.name: getattr(self, own.name) for own in fields(self)}
-        known = {own.name for own in fields(solver)}
-        given = {name for name, value in params.items() if value is not None}
-        idle = {name for name in given & _SETTINGS.keys() if _SETTINGS[name] not in known}
-        settings = {_SETTINGS[name]: params[name] for name in given & _SETTINGS.keys() - idle}
-        idle |= given & (_IDLE if self.solver is None else {"algorithm", *_IDLE})
+        params = {field.name: getattr(self, field.name) for field in fields(self)}
+        available = {field.name for field in fields(solver)}
+        chosen = {name for name, value in params.items() if value is not None}
+        idle = {name for name in chosen & _SETTINGS.keys() if _SETTINGS[name] not in available}
+        settings = {_SETTINGS[name]: params[name] for name in chosen & _SETTINGS.keys() - idle}
+        idle |= chosen & (_IDLE if self.solver is None else {"algorithm", *_IDLE})
         if "no l2" in solver.requires:
             idle |= {name for name in ("c1", "c2") if params[name]}
         if idle:
@@ -225,8 +232,8 @@ def find_solver(solver: "str | BatchSolver[Any]") -> "BatchSolver[Any]":
         if name in crf_solvers:
             made: BatchSolver[Any] = crf_solvers.get(name)()
             return made
-    known = ", ".join(sorted(name.split(".")[1] for name in crf_solvers.get_all()))
-    reason = f"give a solver, or a name such as {known}"
+    names = ", ".join(sorted(name.split(".")[1] for name in crf_solvers.get_all()))
+    reason = f"give a solver, or a name such as {names}"
     raise SparseCRFError(Errors.SC809.format(name="solver", value=solver, reason=reason))
 
 

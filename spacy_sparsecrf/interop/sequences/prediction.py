@@ -74,16 +74,16 @@ class Predictor:
 
         RAISES: SparseCRFError if x and y differ in length.
         """
-        given = [self.numbers.get(label, -1) for label in yseq]
-        check_length("X[0]", len(chain), "y[0]", len(given))
-        return -math.inf if -1 in given else chain.log_probability(given)
+        ids = [self.numbers.get(label, -1) for label in yseq]
+        check_length("X[0]", len(chain), "y[0]", len(ids))
+        return -math.inf if -1 in ids else chain.log_probability(ids)
 
     def _blocks(self, X: Iterable[Any]) -> Iterator[Numbered]:
         """Read sequences in batches."""
-        todo, first = iter(X), 0
-        while block := [*islice(todo, _BLOCK)]:
-            yield read_numbers(block, self._vocabulary, first)
-            first += len(block)
+        sequences, n_read = iter(X), 0
+        while block := [*islice(sequences, _BLOCK)]:
+            yield read_numbers(block, self._vocabulary, n_read)
+            n_read += len(block)
 
     def _road(self, read: Numbered) -> "PlainRoad | CompiledRoad":
         if self._plain is not None:
@@ -133,8 +133,8 @@ class PlainRoad:
 
     def chain(self, read: Numbered) -> PlainChain:
         """Return the distribution of the label sequences of one sequence."""
-        [found] = self._chains(read)
-        return found
+        [chain] = self._chains(read)
+        return chain
 
     def labels(self, read: Numbered) -> Iterator[list[int]]:
         """Yield the most probable labels of each sequence."""
@@ -142,20 +142,20 @@ class PlainRoad:
 
     def marginals(self, read: Numbered) -> Iterator[list[list[float]]]:
         """Yield p(y_t = y | x) of each sequence: [T, Y]."""
-        return (each.marginals() for each in self._chains(read))
+        return (chain.marginals() for chain in self._chains(read))
 
     def _chains(self, read: Numbered) -> Iterator[PlainChain]:
         scores, m = [], 0
         for size in read.sizes:
-            own = [0.0] * self._n_labels
+            of_token = [0.0] * self._n_labels
             for k in range(m, m + size):
                 number = read.numbers[k]
                 x = read.values.get(k, 1.0)
                 if x != 1.0:
                     (x,) = _FLOAT.unpack(_FLOAT.pack(x))  # as the kernels read it
                 for label, weight in self._states(number) if number > 0 else ():
-                    own[label] += x * weight
-            scores.append(own)
+                    of_token[label] += x * weight
+            scores.append(of_token)
             m += size
         for a, b in pairwise(read.ends):
             yield PlainChain(scores[a:b], [self._pairs] * (b - a))

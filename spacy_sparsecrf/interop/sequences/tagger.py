@@ -88,8 +88,9 @@ class Tagger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the model, without the sequence that was set."""
-        own, opened = (self.once,), self._opened
-        return (Tagger, own) if opened is None else (Tagger.of, (opened.weights, *own))
+        if self._opened is None:
+            return Tagger, (self.once,)
+        return Tagger.of, (self._opened.weights, self.once)
 
     @classmethod
     def of(cls, weights: Weights, once: Names = ()) -> "Tagger":
@@ -112,9 +113,9 @@ class Tagger:
         SparseCRFError
             If a name of `once` is unknown.
         """
-        found = cls(once)
-        vars(found)["_opened"] = Predictor(weights, once)
-        return found
+        tagger = cls(once)
+        tagger._opened = Predictor(weights, once)
+        return tagger
 
     def __enter__(self) -> "Tagger":
         return self
@@ -234,14 +235,14 @@ class Tagger:
             If the label is unknown, or the position is outside the sequence.
         """
         if self._marginals is None:
-            found: Any = self._current.marginals()
-            rows = found if isinstance(found, list) else found.tolist()
+            marginals: Any = self._current.marginals()
+            rows = marginals if isinstance(marginals, list) else marginals.tolist()
             self._marginals = self.predictor.numbers, rows
         numbers, rows = self._marginals
         number = numbers.get(y)
         if number is None or not -1 < pos < len(rows):
-            place = "labels" if number is None else f"{len(rows)} tokens"
-            raise SparseCRFError(Errors.SC819.format(label=y, position=pos, place=place))
+            among = "labels" if number is None else f"{len(rows)} tokens"
+            raise SparseCRFError(Errors.SC819.format(label=y, position=pos, place=among))
         return float(rows[pos][number])
 
     def probability(self, yseq: Sequence[str]) -> float:
@@ -271,8 +272,8 @@ class Tagger:
     def info(self) -> "WeightSummary":
         """Return the non-zero weights, and the header of the file."""
         trained = self.predictor.trained
-        found = trained.info()
-        return found._replace(header={"size": str(len(trained.to_bytes())), **found.header})
+        summary = trained.info()
+        return summary._replace(header={"size": str(len(trained.to_bytes())), **summary.header})
 
     def dump(self, filename: "str | PathLike[str] | None" = None) -> None:
         """Write the weights as text to a file, or to the standard output.

@@ -104,27 +104,28 @@ class TrainedWeights:
     @classmethod
     def of(cls, model: CRFModel, texts: Sequence[str], real: Sequence[str]) -> "TrainedWeights":
         """Return the attributes with weights, renumbered. texts: attributes by number from 1."""
-        known = np.union1d(*model.keys)
-        known = known[known != ALWAYS]
+        active = np.union1d(model.unigram.keys, model.bigram.keys)
+        active = active[active != ALWAYS]
 
         def numbered(table: WeightTable) -> WeightTable:
-            keys = np.where(table.keys == ALWAYS, 0, known.searchsorted(table.keys) + 1)
+            keys = np.where(table.keys == ALWAYS, 0, active.searchsorted(table.keys) + 1)
             return replace(table, keys=keys.astype(np.uint64) + np.uint64(ALWAYS))
 
         unigram, bigram = numbered(model.unigram), numbered(model.bigram)
-        attributes = [texts[key - ALWAYS - 1] for key in known.tolist()]
-        kept = {*attributes}.intersection(real)
-        return cls(CRFModel(model.labels, model.dtype, unigram, bigram), attributes, sorted(kept))
+        attributes = [texts[key - ALWAYS - 1] for key in active.tolist()]
+        renumbered = CRFModel(model.labels, model.dtype, unigram, bigram)
+        return cls(renumbered, attributes, sorted({*attributes}.intersection(real)))
 
     @classmethod
     def of_crfsuite(cls, source: CrfsuiteModel) -> "TrainedWeights":
         """Return the weights of a model of CRFsuite, with the same numbers."""
-        found = of_crfsuite(source)
-        features, values, n = found.weights.features, found.weights.values, len(found.features) - 1
-        keys = np.where(features < n, features + ALWAYS + 1, ALWAYS)
-        dtype = "float64" if (values != values.astype(np.float32)).any() else "float32"
-        numbered = found._replace(weights=found.weights._replace(features=keys))
-        return cls(numbered.with_numbers(dtype), found.features[:-1])
+        trained = of_crfsuite(source)
+        weights, attributes = trained.weights, trained.features[:-1]
+        is_state = weights.features < len(attributes)
+        keys = np.where(is_state, weights.features + ALWAYS + 1, ALWAYS)
+        is_exact = (weights.values == weights.values.astype(np.float32)).all()
+        numbered = trained._replace(weights=weights._replace(features=keys))
+        return cls(numbered.with_numbers("float32" if is_exact else "float64"), attributes)
 
     @classmethod
     def from_bytes(cls, data: bytes, path: object) -> "TrainedWeights":
@@ -167,9 +168,9 @@ class TrainedWeights:
             (key - ALWAYS - 1, -1, y, float(value))
             for (key, _, y), value in self.model.unigram.entries()
         ]
-        for (_, before, y), value in self.model.bigram.entries():
-            place = (start, -1) if before == n_labels else (n, before)
-            rows.append((*place, y, float(value)))
+        for (_, previous, y), value in self.model.bigram.entries():
+            pair = (start, -1) if previous == n_labels else (n, previous)
+            rows.append((*pair, y, float(value)))
         return write_crfsuite(self.labels, attributes, ExternalWeights.of(rows))
 
     @property
@@ -198,14 +199,14 @@ class TrainedWeights:
 
     def info(self) -> WeightSummary:
         """Return the non-zero weights; the header lacks the size of the file."""
-        labels, before = self.model.labels, [*self.model.labels, None]
+        labels, previous_labels = self.model.labels, [*self.model.labels, None]
         texts = dict(enumerate(self.attributes, start=ALWAYS + 1))
         states = {
             (texts[key], labels[label]): float(weight)
             for (key, _, label), weight in self.model.unigram.entries()
         }
         pairs = [
-            (key, (before[previous], labels[label]), float(weight))
+            (key, (previous_labels[previous], labels[label]), float(weight))
             for (key, previous, label), weight in self.model.bigram.entries()
         ]
         transitions = {pair: weight for key, pair, weight in pairs if key == ALWAYS}
@@ -215,11 +216,16 @@ class TrainedWeights:
             "num_labels": str(len(labels)),
             "num_attrs": str(len(self.attributes)),
         }
-        own, numbers = ({x: str(i) for i, x in enumerate(a)} for a in (labels, self.attributes))
-        return WeightSummary(transitions, states, header, own, numbers, bigrams)
+        return WeightSummary(
+            transitions=transitions,
+            state_features=states,
+            header=header,
+            labels={label: str(number) for number, label in enumerate(labels)},
+            attributes={text: str(number) for number, text in enumerate(self.attributes)},
+            bigram_features=bigrams,
+        )
 
 
 def write_file(path: str | PathLike[str], data: bytes) -> None:
     """Write the file of a model. RAISES: SparseCRFError if that fails."""
-    own = Path(path)
-    write_files(own.parent, {own.name: data}, "model_filename")
+    write_files(Path(path).parent, {Path(path).name: data}, "model_filename")

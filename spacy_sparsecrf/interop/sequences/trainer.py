@@ -95,9 +95,12 @@ class Trainer:
 
     def __new__(cls, *_: Any, **__: Any) -> "Trainer":
         """Create a trainer; subclasses need not call `__init__`."""
-        found = super().__new__(cls)
-        vars(found).update(verbose=True, _algorithm="lbfgs", _params={}, _data=[])
-        return found
+        trainer = super().__new__(cls)
+        trainer.verbose = True
+        trainer._algorithm = "lbfgs"
+        trainer._params = {}
+        trainer._data = []
+        return trainer
 
     def __init__(
         self,
@@ -129,9 +132,9 @@ class Trainer:
         SparseCRFError
             If the numbers of tokens and labels differ.
         """
-        items, labels = ItemSequence(xseq), [*yseq]
-        check_lengths([len(items)], [labels])
-        self._data.append((group, items, labels))
+        sequence, labels = ItemSequence(xseq), [*yseq]
+        check_lengths([len(sequence)], [labels])
+        self._data.append((group, sequence, labels))
 
     def clear(self) -> None:
         """Remove all sequences."""
@@ -161,7 +164,7 @@ class Trainer:
 
     def params(self) -> list[str]:
         """Return the names of the algorithm's parameters."""
-        return [x for x, found in _PARAMETERS.items() if self._algorithm in found.algorithms]
+        return [x for x, meant in _PARAMETERS.items() if self._algorithm in meant.algorithms]
 
     def help(self, name: str) -> str:
         """Describe a parameter.
@@ -252,10 +255,11 @@ class Trainer:
         if name not in self.params():
             reason = f"choose one of {', '.join(self.params())}"
             raise SparseCRFError(Errors.SC809.format(name="parameter", value=name, reason=reason))
-        found = _PARAMETERS[name]
+        parameter = _PARAMETERS[name]
         if name == "max_iterations":
-            return found._replace(default=_LIMITS.get(self._algorithm, found.default))
-        return found
+            default = _LIMITS.get(self._algorithm, parameter.default)
+            return parameter._replace(default=default)
+        return parameter
 
     def message(self, message: str) -> None:
         """Receive lines about training, with their ends; by default write them if `verbose`.
@@ -287,19 +291,20 @@ class Trainer:
         from .trained import write_file
 
         self.logparser = SimpleNamespace(iterations=[], last_iteration=None)
-        own = self.get_params()
-        for line in ("Feature generation", "type: CRF1d", *(f"{x}: {own[x]}" for x in own)):
+        params = self.get_params()
+        shown = (f"{name}: {value}" for name, value in params.items())
+        for line in ("Feature generation", "type: CRF1d", *shown):
             self.message(f"{line}\n")
         changed = {
             _NAMES.get(x, x.replace(".", "_")): value
             for x, value in self._params.items()
-            if x not in _PARAMETERS or (x in own and value != self._parameter(x).default)
+            if x not in _PARAMETERS or (x in params and value != self._parameter(x).default)
         }
         learner = Learner(self._algorithm, **changed)
-        held = [row for row in self._data if row[0] == holdout != -1]
-        kept = [row for row in self._data if not row[0] == holdout != -1]
-        X, X_dev = ([items for _, items, _ in rows] for rows in (kept, held))
-        y, y_dev = ([labels for _, _, labels in rows] for rows in (kept, held))
+        held_out = [row for row in self._data if row[0] == holdout != -1]
+        training = [row for row in self._data if not row[0] == holdout != -1]
+        X, X_dev = ([sequence for _, sequence, _ in rows] for rows in (training, held_out))
+        y, y_dev = ([labels for _, _, labels in rows] for rows in (training, held_out))
         weights = learner.learn(X, y, (X_dev, y_dev), callback=self._report)
         if model:
             write_file(model, weights.to_bytes())

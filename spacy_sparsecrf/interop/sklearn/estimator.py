@@ -152,7 +152,7 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
             If features, labels or settings are invalid.
         """
         held_out = () if X_dev is None else X_dev, () if y_dev is None else y_dev
-        weights = self.learn(X, y, held_out, sample_weight, callback)
+        weights = self.learn(X, y, held_out, sample_weight=sample_weight, callback=callback)
         self.model_ = Tagger.of(weights, self.once)
         if self.model_filename is not None:
             write_file(self.model_filename, weights.to_bytes())
@@ -258,8 +258,14 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         SparseCRFError
             If X and y differ in length.
         """
-        found, pairs = self._predictor, zip(*read_pairs(X, y), strict=True)
-        return np.array([found.log_probability(found.chain(x), own) for x, own in pairs])
+        sequences, gold = read_pairs(X, y)
+        predictor = self._predictor
+        return np.array(
+            [
+                predictor.log_probability(predictor.chain(tokens), labels)
+                for tokens, labels in zip(sequences, gold, strict=True)
+            ]
+        )
 
     def score(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> float:
         """Return the token accuracy; tokens without a gold label are ignored.
@@ -382,12 +388,19 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         if trained.real:
             raise SparseCRFError(Errors.SC820.format(names=", ".join(trained.real[:SHOWN])))
         l1, l2 = self._penalty
-        own = {"l1": l1, "l2": l2, **(config or {})}
-        own["learning"] = {"dtype": trained.model.dtype, **own.get("learning", {})}
+        block = {"l1": l1, "l2": l2, **(config or {})}
+        block["learning"] = {"dtype": trained.model.dtype, **block.get("learning", {})}
         if self.once:
-            own["decoding"] = {"once": [*self.once], **own.get("decoding", {})}
-        own["features"] = {"start_label": trained.has_start, **own.get("features", {})}
-        return make_pipe(nlp, trained.model, trained.attributes, features or {}, factory, own)
+            block["decoding"] = {"once": [*self.once], **block.get("decoding", {})}
+        block["features"] = {"start_label": trained.has_start, **block.get("features", {})}
+        return make_pipe(
+            nlp,
+            trained.model,
+            trained.attributes,
+            template_names=features or {},
+            factory=factory,
+            config=block,
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.tagger_ is not None

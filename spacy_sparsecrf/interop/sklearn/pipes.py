@@ -23,19 +23,19 @@ def make_pipe(
     nlp: Language,
     model: CRFModel,
     attributes: Sequence[str],
-    known: Mapping[str, str],
+    template_names: Mapping[str, str],
     factory: str,
     config: Mapping[str, Any],
 ) -> SparseCRFPipe:
     """Add a component with an estimator's weights to a pipeline.
 
-    model, attributes: of the estimator; known: template names of features; factory: of the
+    model, attributes: of the estimator; template_names: of features; factory: of the
     component; config: its block, without templates; the default scheme of spans is that of the
     labels. RETURNS: the component.
     RAISES: SparseCRFError if templates cannot express a feature, or two features have one name.
     """
-    own = names_of(attributes, known)
-    names = {encoding.ALWAYS: ALWAYS, **dict(enumerate(own, start=encoding.ALWAYS + 1))}
+    of_attributes = enumerate(names_of(attributes, template_names), start=encoding.ALWAYS + 1)
+    names = {encoding.ALWAYS: ALWAYS, **dict(of_attributes)}
     features = {"templates": templates_of(model, names), **config.get("features", {})}
     config = {"model": model.kind, **config, "features": features}
     target = config.get("target", {})
