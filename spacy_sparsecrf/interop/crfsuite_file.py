@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import Errors, SparseCRFError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from ..corpus.numbering import Floats, Longs
 
 MAGIC = b"lCRF"
 _VERSION, _BYTE_ORDER = 100, 0x62445371
@@ -44,10 +43,10 @@ class ExternalWeights(NamedTuple):
     features: [n] int64; previous, labels: [n] int64, -1 for no label before; values: [n] float64.
     """
 
-    features: "NDArray[np.int64]"
-    previous: "NDArray[np.int64]"
-    labels: "NDArray[np.int64]"
-    values: "NDArray[np.float64]"
+    features: "Longs"
+    previous: "Longs"
+    labels: "Longs"
+    values: "Floats"
 
     @classmethod
     def of(cls, rows: Sequence[tuple[int, int, int, float]]) -> "ExternalWeights":

@@ -17,7 +17,6 @@ CRFsuite, only the latter. MARKS are further features: what the programs lack be
     __ALL__         all tokens: weight of the outside label
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby, zip_longest
 from typing import Any, cast
@@ -32,7 +31,8 @@ from ..model.names import read_pattern_name
 from ..pipeline.component import SparseCRFPipe
 from ..targets.spans import SpanTarget
 from .crfsuite_file import ExternalWeights
-from .external_models import CRFSUITE, WAPITI, TrainedModel
+from .exporters import EXPORTERS, Exporter
+from .external_models import TrainedModel
 from .sequences.trained import START
 
 INVALID = -1e4
@@ -49,16 +49,17 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
 
     RAISES: SparseCRFError if the program lacks what the component needs.
     """
-    _check(pipe, program)
+    exporter = EXPORTERS[program]
+    _check(pipe, exporter)
     features: Any = pipe.features
-    weights, lines, n = _weights(pipe, program), list[str](), 0
+    weights, lines, n = _weights(pipe, exporter), list[str](), 0
     texts = [*dict.fromkeys(text for text, _, _ in weights if text)]
-    if program == CRFSUITE:
+    if not exporter.has_patterns:
         texts.append("")
     else:
         of = features.plan.first_templates
         kinds = "u" * (len(MARKS) + len(of.bigram_columns))
-        if not _is_own(pipe, program):
+        if not _has_patterns_of(pipe, program):
             kinds = "u" * len(of.unigram_columns) + kinds + "b" * len(of.bigram_columns)
         else:
             contents = map(features.dialect.content, features.learnt["patterns"].split("\n"))
@@ -74,7 +75,7 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
     ids = {-1: -1, **{y: i for i, y in enumerate(order)}}
     scale = pipe.settings.decoding.temperature
     rows = [(numbers[x], ids[a], ids[y], value / scale) for (x, a, y), value in weights.items()]
-    labels = [_field(pipe.model.labels[y], program) for y in order]
+    labels = [exporter.field(pipe.model.labels[y]) for y in order]
     table, patterns = ExternalWeights.of(rows), "\n".join(lines)
     return TrainedModel(
         program=program,
@@ -87,11 +88,12 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
     )
 
 
-def _check(pipe: SparseCRFPipe, program: str) -> None:
+def _check(pipe: SparseCRFPipe, exporter: Exporter) -> None:
     """Refuse what a program lacks. RAISES: SparseCRFError."""
-    model, own, plan = pipe.model, pipe.settings.decoding, getattr(pipe.features, "plan", None)
+    model, decoding = pipe.model, pipe.settings.decoding
+    plan = getattr(pipe.features, "plan", None)
     valid = pipe.setup.transitions_of(model.labels)
-    is_plain = program == WAPITI and valid is None and not own.outside_weight
+    is_plain = exporter.has_memm and valid is None and not decoding.outside_weight
     has_pairs = plan and plan.first_templates.constant_pairs is None
     refused = {
         "no weights": not model.n_active,
@@ -99,46 +101,51 @@ def _check(pipe: SparseCRFPipe, program: str) -> None:
         "two stages": model.first,
         "clusters of labels": model.bounds,
         'model = "memm", or with it invalid transitions': model.kind == "memm" and not is_plain,
-        'method = "posterior"': own.method == "posterior",
-        "a setting `once`": own.once,
-        "a threshold": pipe.settings.threshold or own.thresholds,
-        "real-valued features": program != CRFSUITE and plan and plan.real.attributes,
-        "features of label pairs and observations": program == CRFSUITE and has_pairs,
+        'method = "posterior"': decoding.method == "posterior",
+        "a setting `once`": decoding.once,
+        "a threshold": pipe.settings.threshold or decoding.thresholds,
+        "real-valued features": exporter.has_patterns and plan and plan.real.attributes,
+        "features of label pairs and observations": not exporter.has_patterns and has_pairs,
     }
     for what, holds in refused.items():
         if holds:
-            raise refused_option("format", program.lower(), f"the component has {what}")
+            reason = f"the component has {what}"
+            raise refused_option("format", exporter.program.lower(), reason)
 
 
-def _weights(pipe: SparseCRFPipe, program: str) -> dict[tuple[str, int, int], float]:
+def _weights(pipe: SparseCRFPipe, exporter: Exporter) -> dict[tuple[str, int, int], float]:
     """Return weights by feature, label before or -1, and label; before the temperature.
 
     RAISES: SparseCRFError for different features with one text.
     """
     model, decoding, weights = pipe.model, pipe.settings.decoding, dict[Any, float]()
     n, names, constants = len(model.labels), pipe.named(), constant_features(pipe.features)
-    unigram, bigram = ("", "") if program == CRFSUITE else ("u:", "b:")
+    unigram, bigram = exporter.prefixes
+    has_own_patterns = _has_patterns_of(pipe, exporter.program)
     for kind, table in ((unigram, model.unigram), (bigram, model.bigram)):
         blocks: dict[str, Any] = {}
         for key, entries in groupby(table.entries(), lambda entry: entry[0][0]):
-            is_plain = program == CRFSUITE and table is model.bigram and key in constants
-            text, own = "" if is_plain else _field(names[key], program), _is_own(pipe, program)
+            is_transition = table is model.bigram and key in constants
+            is_plain = is_transition and not exporter.has_patterns
+            text = "" if is_plain else exporter.field(names[key])
             start, text = unigram + (START if is_plain else f"{START}|{text}"), kind + text
-            if own:
-                parts = zip_longest(*read_pattern_name(names[key]), fillvalue="")
-                text = "".join(literal + _field(value, program) for literal, value in parts)
-            block = [(*place[1:], float(value)) for place, value in entries]
-            if text in blocks and not (own and blocks[text] == block):
+            if has_own_patterns:
+                literals, values = read_pattern_name(names[key])
+                parts = zip_longest(literals, values, fillvalue="")
+                text = "".join(literal + exporter.field(value) for literal, value in parts)
+            block = [(previous, label, float(value)) for (_, previous, label), value in entries]
+            if text in blocks and not (has_own_patterns and blocks[text] == block):
                 what = f"the component has several features that are {text!r} there"
-                raise refused_option("format", program.lower(), what)
+                raise refused_option("format", exporter.program.lower(), what)
             blocks[text] = block
-            for before, label, value in block:
-                weights[(start, -1, label) if before == n else (text, before, label)] = value
+            for previous, label, value in block:
+                is_start = previous == n
+                weights[(start, -1, label) if is_start else (text, previous, label)] = value
     invalid, valid = INVALID * decoding.temperature, pipe.setup.transitions_of(model.labels)
     for a, y in () if valid is None else np.argwhere(~valid).tolist():
         mark, label = (START, y) if a == n else (END, a)
-        place = (unigram + mark, -1, label) if n in (a, y) else (bigram[:1], a, y)
-        weights[place] = weights.get(place, 0.0) + invalid
+        pair = (unigram + mark, -1, label) if n in (a, y) else (bigram[:1], a, y)
+        weights[pair] = weights.get(pair, 0.0) + invalid
     if isinstance(pipe.target, SpanTarget):
         begins = pipe.target.valid_transitions(model.labels)[n, :n]
         weights |= {(unigram + LINE, -1, y): invalid for y in np.flatnonzero(~begins).tolist()}
@@ -154,36 +161,37 @@ def sequences(
     The last column is the gold label, for CRFsuite the first. model: of `export`; examples: of one
     vocab.
     """
-    features, program, used = cast("Any", pipe.features), model.program, {*model.features}
-    names = {key: _field(name, program) for key, name in pipe.named().by_hash().items()}
-    reading = _reading_columns(features) if _is_own(pipe, program) else None
+    features, used = cast("Any", pipe.features), {*model.features}
+    exporter = EXPORTERS[model.program]
+    names = {key: exporter.field(name) for key, name in pipe.named().by_hash().items()}
+    reading = _reading_columns(features) if _has_patterns_of(pipe, model.program) else None
     for batch in minibatch(examples, 128):  # type: ignore[no-untyped-call]
-        docs = [each.predicted for each in batch]
-        gold = [label for each in batch for label in pipe.target.gold(each)]
+        docs = [example.predicted for example in batch]
+        gold = [label for example in batch for label in pipe.target.gold(example)]
         for read in features.readings(docs, pipe.settings.sequences):
-            found, shown = features.observe([read]), names
-            keys, pairs = found.unigram_hashes, found.bigram_hashes
+            observed, shown = features.observe([read]), names
+            keys, pairs = observed.unigram_hashes, observed.bigram_hashes
             if reading is not None:
                 record = NameRecord(reading)
                 keys = record(docs, pipe.settings.sequences).hashes
                 cells = record.names(np.unique(keys)).items()
-                shown = {x: _field(read_pattern_name(name)[1][0], program) for x, name in cells}
-            first, last = {*read.offsets.tolist()}, {*(read.offsets - 1).tolist()}
+                shown = {x: exporter.field(read_pattern_name(name)[1][0]) for x, name in cells}
+            starts, ends = {*read.offsets.tolist()}, {*(read.offsets - 1).tolist()}
             for t, token in enumerate(read.division.tokens.tolist()):
-                holds = t in first, t in last, t in read.division.apart, True
+                has_mark = t in starts, t in ends, t in read.division.apart, True
                 row = [shown.get(key) or NOTHING for key in keys[t].tolist()]
-                row += [x if own else NOTHING for x, own in zip(MARKS, holds, strict=True)]
+                row += [x if has else NOTHING for x, has in zip(MARKS, has_mark, strict=True)]
                 bigrams = [names.get(key, NOTHING) for key in pairs[t].tolist()]
-                row += [f"{START}|{name}" if t in first else NOTHING for name in bigrams]
+                row += [f"{START}|{name}" if t in starts else NOTHING for name in bigrams]
                 label = gold[token] if isinstance(gold[token], str) else ""
-                fields = [*(row + bigrams)[: model.n_columns], _field(label, program) or NOTHING]
-                if program == CRFSUITE:
+                fields = [*(row + bigrams)[: model.n_columns], exporter.field(label) or NOTHING]
+                if not exporter.has_patterns:
                     texts = fields[-1], *(text for text in row if text in used)
                     fields = [text.translate(_ESCAPES) for text in texts]
-                    for i, key in enumerate(found.value_keys.tolist()):
+                    for i, key in enumerate(observed.value_keys.tolist()):
                         if name := names.get(key):
-                            fields.append(f"{name.translate(_ESCAPES)}:{found.values[t, i]}")
-                yield "\t".join(fields) + "\n" * (1 + (t in last))
+                            fields.append(f"{name.translate(_ESCAPES)}:{observed.values[t, i]}")
+                yield "\t".join(fields) + "\n" * (1 + (t in ends))
 
 
 def _reading_columns(features: Any) -> Any:
@@ -192,12 +200,6 @@ def _reading_columns(features: Any) -> Any:
     return type(features)(text="\n".join(patterns), columns=features.columns)
 
 
-def _is_own(pipe: SparseCRFPipe, program: str) -> bool:
+def _has_patterns_of(pipe: SparseCRFPipe, program: str) -> bool:
     """Return whether the features are those of the program's own patterns."""
     return getattr(getattr(pipe.features, "dialect", None), "name", "") == program
-
-
-def _field(text: str, program: str) -> str:
-    """Return a text as one field of a program's files."""
-    space = r"[\0\t-\r]" if program == CRFSUITE else r"[\0\t-\r ]"
-    return re.sub(space, lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -34,16 +34,16 @@ def names_of(features: Sequence[str], names: Mapping[str, str]) -> list[str]:
     feature's value, or a name such as always or lower[-1]=^1.
     RAISES: SparseCRFError if templates cannot express a feature, or two features have one name.
     """
-    found = {text: name_of(text, names) for text in features}
-    others = [text for text, name in found.items() if name is None]
+    name_by_text = {text: name_of(text, names) for text in features}
+    others = [text for text, name in name_by_text.items() if name is None]
     if others:
         shown = ", ".join(map(repr, others[:_SHOWN]))
         raise SparseCRFError(Errors.SC810.format(n=len(others), shown=shown))
-    first: dict[str | None, str] = {}
-    for text, name in found.items():
-        if first.setdefault(name, text) != text:
-            raise SparseCRFError(Errors.SC811.format(first=first[name], second=text, name=name))
-    return [name for name in found.values() if name is not None]
+    text_by_name: dict[str | None, str] = {}
+    for text, name in name_by_text.items():
+        if (other := text_by_name.setdefault(name, text)) != text:
+            raise SparseCRFError(Errors.SC811.format(first=other, second=text, name=name))
+    return [name for name in name_by_text.values() if name is not None]
 
 
 def templates_of(model: CRFModel, names: Mapping[int, str]) -> list[str]:

@@ -23,13 +23,12 @@ from .crfsuite_file import (
     CrfsuiteModel,
     ExternalWeights,
     check_labels,
-    write_crfsuite,
 )
 
 WAPITI, CRFPP, CRFSUITE = "Wapiti", "CRF++", "CRFsuite"
 
 _DAMAGE = (ArithmeticError, ValueError, LookupError, StopIteration, struct.error)
-_KINDS = ("maxent", "memm", "chain")  # by Wapiti's number; its first versions wrote none for a CRF
+KINDS = ("maxent", "memm", "chain")  # by Wapiti's number; its first versions wrote none for a CRF
 
 
 class TrainedModel(NamedTuple):
@@ -55,7 +54,7 @@ class TrainedModel(NamedTuple):
         keys, values = features.astype(np.uint64), values.astype(dtype)
         unigram = WeightTable.of(keys[others], None, labels[others], values[others])
         bigram = WeightTable.of(keys[pairs], previous[pairs], labels[pairs], values[pairs])
-        return CRFModel(self.labels, dtype, unigram, bigram, self.kind)
+        return CRFModel(self.labels, dtype, unigram=unigram, bigram=bigram, kind=self.kind)
 
 
 def read_model(path: Path) -> TrainedModel:
@@ -128,7 +127,7 @@ def _read_wapiti(path: Path) -> TrainedModel:
     weights = _by_place(features, len(labels), numbers=numbers, values=values)
     return TrainedModel(
         program=WAPITI,
-        kind=_KINDS[kind],
+        kind=KINDS[kind],
         labels=labels,
         patterns=patterns,
         features=features,
@@ -151,7 +150,7 @@ def _read_crfpp(path: Path) -> TrainedModel:
     order = sorted((int(number), text) for number, text in numbered)
     features = [text for _, text in order]
     starts = np.array([number for number, _ in order] + [int(header["maxid"])], np.int64)
-    if not np.array_equal(starts, _starts(features, len(labels))):
+    if not np.array_equal(starts, starts_of(features, len(labels))):
         raise ValueError("the numbers of its features do not go with its labels")
     values = np.array([*map(float, lines)]) * float(header["cost-factor"])
     if len(values) != starts[-1]:
@@ -168,7 +167,7 @@ def _read_crfpp(path: Path) -> TrainedModel:
     )
 
 
-def _starts(features: Sequence[str], n_labels: int) -> Longs:
+def starts_of(features: Sequence[str], n_labels: int) -> Longs:
     """Return the index of each feature's first weight, and the number of weights: [O + 1]."""
     sizes = {"u": n_labels, "b": n_labels**2, "*": n_labels + n_labels**2}
     counts = [sizes[text[:1].lower()] for text in features]
@@ -182,7 +181,7 @@ def _by_place(
 
     numbers, values: [n], of weights. RAISES: ValueError for a number of no feature.
     """
-    starts = _starts(features, n_labels)
+    starts = starts_of(features, n_labels)
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < starts[-1]:
         raise ValueError("a weight is of no feature")
     feature = np.searchsorted(starts, numbers, side="right") - 1
@@ -213,39 +212,3 @@ def of_crfsuite(model: CrfsuiteModel) -> TrainedModel:
         features=[*attributes, ""],
         weights=weights,
     )
-
-
-# Writing
-
-
-def write_model(model: TrainedModel) -> bytes:
-    """Return a model as its program writes it; `read_model` reads the same weights, bit for bit.
-
-    Of a model of CRFsuite, the last feature is that of transitions alone.
-    """
-    features, previous, labels, values = model.weights
-    if model.program == CRFSUITE:
-        return write_crfsuite(model.labels, model.features[:-1], model.weights)
-    n, patterns = len(model.labels), model.patterns.split("\n")
-    starts, has_both = _starts(model.features, n), [text[:1] == "*" for text in model.features]
-    pairs = previous * n + n * np.array(has_both)[features]
-    places = starts[features] + labels + np.where(previous < 0, 0, pairs)
-    if model.program == CRFPP:
-        dense = np.zeros(starts[-1])
-        dense[places] = values
-        numbered = map("{} {}".format, starts.tolist(), map(_for_crfpp, model.features))
-        head = "version: 100", "cost-factor: 1", f"maxid: {len(dense)}", f"xsize: {model.n_columns}"
-        blocks = head, model.labels, map(_for_crfpp, patterns), numbered, map(repr, dense.tolist())
-        return "\n\n".join(map("\n".join, blocks)).encode() + b"\n"
-    counts = f"#rdr#{len(patterns)}/{model.n_columns}/0", f"#qrk#{n}", f"#qrk#{len(has_both)}"
-    lines = [f"#mdl#{_KINDS.index(model.kind)}#{len(values)}"]
-    for count, texts in zip(counts, (patterns, model.labels, model.features), strict=True):
-        lines += [count, *(f"{len(text.encode())}:{text}," for text in texts)]
-    by_place = sorted(zip(places.tolist(), values.tolist(), strict=True))
-    lines += [f"{number}={value.hex()}" for number, value in by_place]
-    return "\n".join([*lines, ""]).encode()
-
-
-def _for_crfpp(text: str) -> str:
-    """Return a pattern or feature with its kind as a capital, and without blanks."""
-    return text[0].upper() + text[1:].replace(" ", "\\u0020").replace("\t", "\\u0009")

@@ -85,10 +85,10 @@ def import_model(
         features["@crf_features"] = f"spacy_sparsecrf.{made.__name__}.v1"
         features |= {"text": trained.patterns, "columns": columns}
     else:
-        last = len(trained.features) - 1  # of transitions alone
-        own = [i for i in active if i < last]
-        shown = names_of([trained.features[i] for i in own], known)
-        called = {**dict(zip(own, shown, strict=True)), last: ALWAYS}
+        transition = len(trained.features) - 1  # the feature of transitions alone
+        states = [i for i in active if i < transition]
+        shown = names_of([trained.features[i] for i in states], known)
+        called = {**dict(zip(states, shown, strict=True)), transition: ALWAYS}
         names = {i: [name] for i, name in called.items()}
         features["@crf_features"] = "spacy_sparsecrf.Templates.v1"
         features["templates"] = templates_of(model, called)

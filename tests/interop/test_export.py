@@ -20,9 +20,10 @@ from spacy.training import Example
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.interop.exporters import write_model
 from spacy_sparsecrf.interop.exporting import export, sequences
 from spacy_sparsecrf.interop.external_features import names_of
-from spacy_sparsecrf.interop.external_models import TrainedModel, read_model, write_model
+from spacy_sparsecrf.interop.external_models import TrainedModel, read_model
 from spacy_sparsecrf.interop.importing import import_model, set_weights
 
 from ..cli.commands import run

@@ -77,7 +77,8 @@ def own(path: Path) -> None:
 def with_patterns(path: Path, program: str) -> None:
     """Write a file of Wapiti or CRF++."""
     from spacy_sparsecrf.interop.crfsuite_file import ExternalWeights
-    from spacy_sparsecrf.interop.external_models import TrainedModel, write_model
+    from spacy_sparsecrf.interop.exporters import write_model
+    from spacy_sparsecrf.interop.external_models import TrainedModel
 
     rows = [(0, -1, 0, 1.5), (1, -1, 1, 0.25), (2, -1, 2, -0.5), (3, 1, 2, 2.0), (4, 0, 1, 1.0)]
     model = TrainedModel(

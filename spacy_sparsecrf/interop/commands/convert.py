@@ -101,7 +101,8 @@ def convert(
             read = open_source(source, kind, names, attribute)
             found = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
         try:
-            n = _save(map(cuts.add, found), target, {"dev": dev, "test": test}, seed, force)
+            shares = {"dev": dev, "test": test}
+            n = _save(map(cuts.add, found), target, shares, seed=seed, force=force)
         finally:
             for note in read.notes.values():
                 msg.info(note)

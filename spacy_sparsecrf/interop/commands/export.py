@@ -10,14 +10,13 @@ from ...atomic_write import write_files
 from ...cli.common import Component, Model, annotated_gold, load, reported
 from ...cli.printing import msg
 from ...errors import refused_option
+from ..exporters import EXPORTERS
 from ..exporting import export, sequences
-from ..external_models import CRFPP, CRFSUITE, WAPITI, write_model
-
-_LONGEST = 8191
+from ..external_models import CRFPP, CRFSUITE, WAPITI
 
 
 class Program(str, Enum):
-    """Programs for `--format`."""
+    """Names of exporters, for `--format`."""
 
     crfsuite = CRFSUITE
     wapiti = WAPITI
@@ -42,15 +41,16 @@ def export_model(
     """
     with reported():
         nlp, pipe = load(model, component)
-        found = export(pipe, program.value)
-        contents: dict[str, bytes] = {output.name: write_model(found)}
+        exporter = EXPORTERS[program.value]
+        exported = export(pipe, program.value)
+        contents: dict[str, bytes] = {output.name: exporter.write(exported)}
         if data is not None:
-            columns = sequences(pipe, found, annotated_gold(nlp, pipe.name, data))
+            columns = sequences(pipe, exported, annotated_gold(nlp, pipe.name, data))
             contents[f"{output.name}.data"] = "".join(columns).encode()
         longest = max(len(line) for text in contents.values() for line in text.split(b"\n"))
-        if program is Program.crfpp and longest > _LONGEST:
-            reason = f"it reads lines of up to {_LONGEST} bytes, and one would have {longest}"
+        if longest > (most := exporter.longest_line or longest):
+            reason = f"it reads lines of up to {most} bytes, and one would have {longest}"
             raise refused_option("format", program.value.lower(), reason)
         write_files(output.parent, contents, "OUTPUT")
-        n, names = len(found.weights.values), ", ".join(contents)
+        n, names = len(exported.weights.values), ", ".join(contents)
         msg.good(f"{n} weights of {pipe.name} are in {output.parent}: {names}")

@@ -112,7 +112,7 @@ class Vocabulary(dict[Any, int]):
 
 def items_of(sequence: Any) -> list[dict[str, float]]:
     """Return the values of the attributes of tokens. RAISES: as `read_numbers`."""
-    found = []
+    tokens = []
     for t, token in enumerate(as_tokens(sequence, "xseq")):
         values: dict[str, float] = {}
         try:
@@ -120,8 +120,8 @@ def items_of(sequence: Any) -> list[dict[str, float]]:
                 values[text] = values.get(text, 0.0) + value
         except (TypeError, ValueError, RecursionError) as error:
             raise invalid(f"xseq[{t}]", error) from None
-        found.append(values)
-    return found
+        tokens.append(values)
+    return tokens
 
 
 def read_numbers(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 0) -> Numbered:

@@ -56,8 +56,8 @@ class Encoded(NamedTuple):
         also = np.arange(n_unigram) if states else self.zeros
         if transitions:
             n_pairs = n_labels * (n_labels + self.corpus.start_label)
-            first = n_unigram + n_pairs * np.flatnonzero(self.corpus.bigram_keys == ALWAYS)
-            also = np.concatenate((also, (first[:, None] + np.arange(n_pairs)).ravel()))
+            begin = n_unigram + n_pairs * np.flatnonzero(self.corpus.bigram_keys == ALWAYS)
+            also = np.concatenate((also, (begin[:, None] + np.arange(n_pairs)).ravel()))
         return also
 
 
@@ -96,8 +96,8 @@ def read_corpus(
     is_zero = values == 0.0
     feature = find_keys(corpus.unigram_keys, _keys(attributes.numbers[is_zero]))
     label = ids[attributes.tokens[is_zero]]
-    known = (feature >= 0) & (label >= 0)
-    zeros = np.unique(feature[known] * len(names) + label[known])
+    has_weight = (feature >= 0) & (label >= 0)
+    zeros = np.unique(feature[has_weight] * len(names) + label[has_weight])
     return Encoded(
         corpus=corpus,
         labels=names,
@@ -110,12 +110,17 @@ def read_corpus(
 def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary) -> Attributes:
     """Read the features of sequences of tokens. RAISES: as `read_numbers`."""
     ends, sizes, numbers, values = read_numbers(sequences, vocabulary)
-    found = np.array(numbers, np.int64)
-    of_tokens = np.where(found < 0, 0.0, 1.0)
+    signed = np.array(numbers, np.int64)
+    of_tokens = np.where(signed < 0, 0.0, 1.0)
     of_tokens[[*values]] = [*values.values()]
-    known = np.flatnonzero(found)
+    known_attributes = np.flatnonzero(signed)
     tokens = np.repeat(np.arange(len(sizes)), sizes)
-    return Attributes(np.array(ends), tokens[known], np.abs(found[known]), of_tokens[known])
+    return Attributes(
+        offsets=np.array(ends),
+        tokens=tokens[known_attributes],
+        numbers=np.abs(signed[known_attributes]),
+        values=of_tokens[known_attributes],
+    )
 
 
 def observe(attributes: Attributes, chosen: Mask, start_label: bool) -> Observations:
@@ -133,11 +138,11 @@ def observe(attributes: Attributes, chosen: Mask, start_label: bool) -> Observat
     column = np.searchsorted(valued, numbers[is_value])
     table = np.zeros((n_tokens, len(valued)), np.float32)
     np.add.at(table, (tokens[is_value], column), values[is_value].astype(np.float32))
-    own = is_one & ~is_value
-    unigrams = rows_of(tokens[own], numbers[own], n_tokens)
+    is_unigram = is_one & ~is_value
+    unigrams = rows_of(tokens[is_unigram], numbers[is_unigram], n_tokens)
     # A feature that is binary in the model may have other values in some sequences.
-    own = is_one & chosen[numbers]
-    pairs = rows_of(tokens[own], numbers[own], n_tokens)
+    is_bigram = is_one & chosen[numbers]
+    pairs = rows_of(tokens[is_bigram], numbers[is_bigram], n_tokens)
     always = np.full((n_tokens, 1), ALWAYS, np.uint64)
     split, width = unigrams.shape[1], unigrams.shape[1] + 1 + pairs.shape[1]
     return Observations(
@@ -159,9 +164,9 @@ def find_bigrams(texts: Sequence[str], bigrams: Sequence[str] | bool) -> Mask:
     """
     chosen = np.full(len(texts) + 1, bigrams is True)
     for name in () if isinstance(bigrams, bool) else sorted({*map(str, bigrams)}):
-        found = [text == name or text.startswith(name + SEPARATOR) for text in texts]
-        chosen[1:] |= found
-        if not any(found):
+        is_named = [text == name or text.startswith(name + SEPARATOR) for text in texts]
+        chosen[1:] |= is_named
+        if not any(is_named):
             warn(Warnings.SCW804.format(value=name))
     return chosen
 
@@ -193,6 +198,6 @@ def rows_of(tokens: Longs, numbers: Longs, n_tokens: int) -> Hashes:
     """Return keys of features as rows [N, P], padded with 0; tokens: [M], ascending."""
     sizes = np.bincount(tokens, minlength=n_tokens)
     rows = np.zeros((n_tokens, sizes.max(initial=0)), np.uint64)
-    first = np.cumsum(sizes) - sizes
-    rows[tokens, np.arange(len(tokens)) - first[tokens]] = _keys(numbers)
+    begins = np.cumsum(sizes) - sizes
+    rows[tokens, np.arange(len(tokens)) - begins[tokens]] = _keys(numbers)
     return rows

@@ -5,14 +5,15 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...corpus.encoded import MISSING
+from ...corpus.numbering import Floats, Ints
 from ...errors import Errors, SparseCRFError
 from .attributes import as_tokens, check_length, check_lengths
 
 
-def read_gold(y: Iterable[Any], lengths: Sequence[int]) -> tuple[list[str], NDArray[np.int32]]:
+def read_gold(y: Iterable[Any], lengths: Sequence[int]) -> tuple[list[str], Ints]:
     """Read labels of sequences; lengths: [S], of the sequences.
 
     RETURNS: the Y labels; [N] int32, the numbers of tokens' labels, -1 for none.
@@ -21,8 +22,8 @@ def read_gold(y: Iterable[Any], lengths: Sequence[int]) -> tuple[list[str], NDAr
     """
     y = _as_lists(y)
     check_lengths(lengths, y)
-    for s, own in enumerate(y):
-        for t, label in enumerate(own):
+    for s, labels_of_one in enumerate(y):
+        for t, label in enumerate(labels_of_one):
             if label is not None and not (label and isinstance(label, str)):
                 raise SparseCRFError(Errors.SC804.format(number=s, token=t, label=label))
     labels = [*chain.from_iterable(y)]
@@ -39,22 +40,22 @@ def read_pairs(X: Iterable[Any], y: Iterable[Any], suffix: str = "") -> tuple[li
 
     suffix: see `check_lengths`. RAISES: SparseCRFError for unordered ones and other lengths.
     """
-    tokens = [as_tokens(own, f"X{suffix}[{number}]") for number, own in enumerate(X)]
+    tokens = [as_tokens(sequence, f"X{suffix}[{number}]") for number, sequence in enumerate(X)]
     labels = _as_lists(y)
-    check_lengths([len(own) for own in tokens], labels, suffix)
+    check_lengths([*map(len, tokens)], labels, suffix)
     return tokens, labels
 
 
 def _as_lists(y: Iterable[Any]) -> list[Any]:
-    found = []
+    lists = []
     for number, labels in enumerate(y):
         if isinstance(labels, Set | str) or not isinstance(labels, Iterable):
             raise SparseCRFError(Errors.SC804.format(number=number, token=0, label=labels))
-        found.append([*labels])
-    return found
+        lists.append([*labels])
+    return lists
 
 
-def read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+def read_weights(sample_weight: ArrayLike | None, n: int) -> Floats:
     """Return the weights of n sequences. RAISES: SparseCRFError unless [n], finite and >= 0."""
     if sample_weight is None:
         return np.ones(n)

@@ -76,8 +76,8 @@ class Scorer:
 
     def _pairs(self, sizes: Longs, numbers: Longs, places: Longs, values: Singles) -> Hashes:
         """Return the features of tokens that are conjoined with pairs of labels."""
-        own = self._chosen[np.maximum(numbers, 0)]
-        own[places[values != 1.0]] = False
+        is_bigram = self._chosen[np.maximum(numbers, 0)]
+        is_bigram[places[values != 1.0]] = False
         tokens = np.repeat(np.arange(len(sizes)), sizes)
-        rows = rows_of(tokens[own], numbers[own], len(sizes))
+        rows = rows_of(tokens[is_bigram], numbers[is_bigram], len(sizes))
         return np.concatenate((np.full((len(sizes), 1), ALWAYS, np.uint64), rows), axis=1)
