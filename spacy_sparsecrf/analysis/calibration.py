@@ -462,7 +462,7 @@ def _judge(
 ) -> _Judged:
     """Predict with other settings of decoding, without thresholds, and compare with gold."""
     decoding = decoding.model_copy(update={"scores": True, "thresholds": {}})
-    predictor = pipe._predictor().with_decoding(0.0, decoding)
+    predictor = pipe.predictor().with_decoding(0.0, decoding)
     labels: list[str] = []
     outcomes: list[tuple[float, bool, bool]] = []
     counts: Counter[str] = Counter()

@@ -465,7 +465,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             self.training_log[-1] = self.training_log[-1]._replace(score=next(of_target, None))
         return scores
 
-    def _predictor(self) -> DocPredictor:
+    def predictor(self) -> DocPredictor:
+        """Return what predicts Docs now. RAISES: SparseCRFError if there are no labels."""
         return self.trained.predictor
 
     # Labels
@@ -705,7 +706,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         # Missing requirements of features, such as vectors, raise an error for real Docs only.
         with suppress(SparseCRFError):
-            predictor = replace(self._predictor(), expected=Expected(self.name, {}, False))
+            predictor = replace(self.predictor(), expected=Expected(self.name, {}, False))
             predictor.predict([Doc(Vocab(), words=["a"])], forced=True)
 
     def __reduce__(self) -> Any:

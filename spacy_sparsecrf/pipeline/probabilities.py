@@ -58,7 +58,7 @@ class Probabilities:
     features: Features
     target: Target
     # RAISES: SparseCRFError if there are no labels.
-    _predictor: Callable[[], DocPredictor]
+    predictor: Callable[[], DocPredictor]
     trained: "Trained"
     named: Callable[[], Names]
 
@@ -465,7 +465,7 @@ class Probabilities:
         """Return the spans of a Doc's labels; None without a span target."""
         from ..analysis.explanation import LabelledSpan
 
-        target, known_labels = self.target, self._predictor().labels
+        target, known_labels = self.target, self.predictor().labels
         if not isinstance(target, SpanTarget):
             return None
         ids = np.array([known_labels.index(label) if label else -1 for label in labels])
@@ -476,7 +476,7 @@ class Probabilities:
     def _read(self, docs: Sequence[Doc], forced: bool) -> tuple[DocPredictor, Batch]:
         """Return the predictor, and what it reads; see `DocPredictor.batch`."""
         self._check_docs(docs)
-        predictor = self._predictor()
+        predictor = self.predictor()
         return predictor, predictor.batch(docs, forced)
 
     def _check_docs(self, docs: Sequence[object]) -> None:

@@ -127,7 +127,7 @@ def test_labels_and_probabilities_are_those_of_the_component(trained, corpus):
         before = doc.to_bytes()
         found = pipe.explain_doc(doc).tokens
         assert doc.to_bytes() == before
-        marginals = pipe._predictor().decoder.marginals(pipe.features([doc], "sents"))
+        marginals = pipe.predictor().decoder.marginals(pipe.features([doc], "sents"))
         assert [token.text for token in found] == [token.text for token in doc]
         for row, token in zip(marginals, found, strict=True):
             assert token.probability == row[pipe.labels.index(token.label)]

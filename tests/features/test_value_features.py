@@ -242,7 +242,7 @@ def test_component_learns_and_is_saved(tmp_path):
         for a, b in zip(got, expected, strict=True):
             np.testing.assert_array_equal(a, b)
     # Predictions use readings; observations must give the same.
-    decoder, docs = pipe._predictor().decoder, [example.predicted for example in examples]
+    decoder, docs = pipe.predictor().decoder, [example.predicted for example in examples]
     observations = pipe.features(docs)
     np.testing.assert_allclose(decoder.marginals(observations), np.concatenate(marginals), 1e-12)
     loaded.vocab.reset_vectors(width=5)
@@ -276,7 +276,7 @@ def test_names_explanations_and_patches():
         own = weight.get(("value(_.number)[1]=d0", explained.tokens[t].label), 0.0)
         assert score == pytest.approx(own * np.float32(doc[t + 1]._.number), rel=1e-6)
     # The contributions sum to the gap to the runner-up.
-    decoder, observations = pipe._predictor().decoder, pipe.features([doc])
+    decoder, observations = pipe.predictor().decoder, pipe.features([doc])
     labels = pipe.predict([doc])[0]
     for t, token in enumerate(explained.tokens):
         rivals = labels.copy()
