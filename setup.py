@@ -1,7 +1,7 @@
 """Build the same sdist and wheel from the same files, as `SOURCE_DATE_EPOCH` asks for.
 
-The folder configs/ becomes spacy_sparsecrf/configs/ in a wheel. Relative links and pictures of
-README.md become addresses in the metadata, which a package index shows.
+The folder configs/ becomes spacy_sparsecrf/tools/configs/ in a wheel. Relative links and pictures
+of README.md become addresses in the metadata, which a package index shows.
 """
 
 import gzip
@@ -47,7 +47,7 @@ class BuildWithConfigs(build_py):
         """Copy the package, and configs/."""
         super().run()
         if not self.editable_mode:
-            target = Path(self.build_lib, "spacy_sparsecrf", "configs")
+            target = Path(self.build_lib, "spacy_sparsecrf", "tools", "configs")
             target.mkdir(parents=True, exist_ok=True)
             for path in Path("configs").glob("*.cfg"):
                 shutil.copyfile(path, target / path.name)

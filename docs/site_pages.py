@@ -33,13 +33,13 @@ INTERFACES = {
             "pipeline.component": "SparseCRFPipe",
             "pipeline.probabilities": "Probabilities",
             "pipeline.uncertainty": "Uncertainty",
-            "pages.training_log": "TrainingLog Iteration",
-            "analysis.explanation": "Confidences DocExplanation TokenExplanation Contribution"
+            "pipeline.training_log": "TrainingLog Iteration",
+            "tools.analysis.explanation": "Confidences DocExplanation TokenExplanation Contribution"
             " ModelExplanation LabelExplanation FeatureWeight LabelledSpan",
-            "analysis.error_analysis": "find_mistakes Report Mistake Confusion",
-            "targets.matching": "Score Rates",
-            "analysis.calibration": "calibrate Calibration Threshold Reliability Bin",
-            "pages.rendering": "render",
+            "tools.analysis.error_analysis": "find_mistakes Report Mistake Confusion",
+            "pipeline.targets.matching": "Score Rates",
+            "tools.analysis.calibration": "calibrate Calibration Threshold Reliability Bin",
+            "tools.pages.rendering": "render",
         },
     ),
     "estimators": (
@@ -48,15 +48,15 @@ INTERFACES = {
             "interop.sklearn.estimator": "CRF",
             "interop.sequences.trainer": "Trainer",
             "interop.sequences.tagger": "Tagger ItemSequence",
-            "interop.sequences.trained": "WeightSummary",
+            "interop.sequences.opened_model": "WeightSummary",
         },
     ),
     "parts": (
         "Base classes of solvers and targets",
         {
-            "solvers.base": "BatchSolver StepReport",
-            "targets.base": "Target",
-            "corpus.encoded": "Observations",
+            "crf.solvers.solver": "BatchSolver StepReport",
+            "pipeline.targets.target": "Target",
+            "crf.corpus.encoded": "Observations",
         },
     ),
 }

@@ -7,13 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .analysis.explanation import DocExplanation, ModelExplanation
+    from .crf.model.model import CRFModel
+    from .crf.solvers.solver import BatchSolver
     from .errors import SparseCRFError, SparseCRFWarning
-    from .model.model import CRFModel
     from .pipeline.component import SparseCRFPipe
+    from .pipeline.targets.target import Target
     from .registry import crf_engines, crf_features, crf_solvers, crf_targets
-    from .solvers.base import BatchSolver
-    from .targets.base import Target
+    from .tools.analysis.explanation import DocExplanation, ModelExplanation
 
 __version__ = "0.1.0"
 
@@ -33,14 +33,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BatchSolver": "solvers.base",
-    "CRFModel": "model.model",
-    "DocExplanation": "analysis.explanation",
-    "ModelExplanation": "analysis.explanation",
+    "BatchSolver": "crf.solvers.solver",
+    "CRFModel": "crf.model.model",
+    "DocExplanation": "tools.analysis.explanation",
+    "ModelExplanation": "tools.analysis.explanation",
     "SparseCRFError": "errors",
     "SparseCRFPipe": "pipeline.component",
     "SparseCRFWarning": "errors",
-    "Target": "targets.base",
+    "Target": "pipeline.targets.target",
     "crf_engines": "registry",
     "crf_features": "registry",
     "crf_solvers": "registry",

@@ -6,20 +6,20 @@ import re
 
 import typer
 
-from .analysis.commands.calibrate import calibrate
-from .analysis.commands.error_report import errors
-from .analysis.commands.explain import explain
-from .analysis.commands.tune import tune
-from .analysis.commands.weights import dump, patch
-from .cli.config import config, example
-from .cli.debug import debug
-from .cli.printing import without_escapes
-from .cli.train import train
-from .cli.warmup import warmup
-from .interop.commands.convert import convert
-from .interop.commands.export import export_model
-from .interop.commands.import_model import import_model
-from .interop.commands.label import label
+from .tools.cli.calibrate import calibrate
+from .tools.cli.config import config, example
+from .tools.cli.convert import convert
+from .tools.cli.debug import debug
+from .tools.cli.edit_weights_commands import dump, patch
+from .tools.cli.error_report import errors
+from .tools.cli.explain import explain
+from .tools.cli.export import export_model
+from .tools.cli.import_model import import_model
+from .tools.cli.label import label
+from .tools.cli.printing import without_escapes
+from .tools.cli.train import train
+from .tools.cli.tune import tune
+from .tools.cli.warmup import warmup
 
 app = typer.Typer(name="spacy_sparsecrf", no_args_is_help=True, add_completion=False)
 GROUPS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import Errors, SparseCRFError
 
-# The gold label id of the first set of labels, see `corpus.encoded.EncodedCorpus`; others are less.
+# The gold label id of the first set of labels, see `EncodedCorpus`; others are less.
 _FIRST_SET = -2
 
 Facts = Mapping[str, str]

@@ -11,15 +11,10 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
-from functools import cache
-from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from tqdm import tqdm
-
-from .errors import Warnings, warn
-from .kernels.cache_dir import damaged, refused
 
 _spacy = logging.getLogger("spacy")
 # `spacy train` shows warnings only. Progress is logged as INFO, so its logger has its own level.
@@ -28,21 +23,15 @@ logger.setLevel(logging.INFO)
 
 _DELAY = 1.0  # seconds before a bar is shown
 _PAUSE = 15.0  # seconds between lines of the log
-_NOTICE = "Compiling about {n} kernels, once: up to {seconds} s"  # `warmup` does it ahead
-# About how many kernels a default component needs to predict, and to train as well.
-N_OF_PREDICTION, N_OF_TRAINING = 7, 40
-_warn_once = cache(warn)  # of each message
-# Whether progress reporting is off.
-_state = {"is_quiet": False}
 
 
 def be_quiet(is_quiet: bool) -> None:
     """Turn progress reporting off, or on again."""
-    _state["is_quiet"] = is_quiet
+    logger.setLevel(logging.WARNING if is_quiet else logging.INFO)
 
 
 def _is_shown() -> bool:
-    return not _state["is_quiet"] and _spacy.isEnabledFor(logging.WARNING)
+    return logger.isEnabledFor(logging.INFO) and _spacy.isEnabledFor(logging.WARNING)
 
 
 class _Lines:
@@ -117,64 +106,3 @@ def report(text: str) -> None:
     """Log a line, unless progress reporting is off."""
     if _is_shown():
         logger.info("%s", text)
-
-
-# Compilation
-
-
-@cache  # one listener per process
-def watch_compilation() -> Any:
-    """Report the compilation of kernels, and warn if they cannot be cached. Imports numba.
-
-    RETURNS: the listener. Its `with_notice` is whether to log `_NOTICE` before the first kernel;
-        n_expected: number of kernels in that notice; n_compiled: number so far.
-    """
-    from numba.core import event
-
-    from .kernels.numba_support import is_kept
-
-    class Listener(event.Listener):
-        """Receives numba's compile events; kernels compiled within others count too."""
-
-        def __init__(self) -> None:
-            self.with_notice = True
-            self.n_expected, self.n_compiled = N_OF_PREDICTION, 0
-            self._n_open = 0
-
-        def on_start(self, event: Any) -> None:
-            kernel = event.data["dispatcher"]
-            if not hasattr(kernel, "cache"):
-                return
-            _warn_of_faults(is_kept(kernel))
-            if is_kept(kernel) and self.with_notice:
-                self.with_notice = False
-                # A directory with kernels: the notice was logged before.
-                if not any(Path(kernel.stats.cache_path).glob("*.nbc")):
-                    n = self.n_expected
-                    report(_NOTICE.format(n=n, seconds=round(1.5 * n)))
-            if _spacy.isEnabledFor(logging.DEBUG):
-                report(f"Compiling {kernel.__name__}")
-            if not self._n_open:
-                self._task = Task("Compiling", "kernels", initial=self.n_compiled, in_log=False)
-            self._n_open += 1
-
-        def on_end(self, event: Any) -> None:
-            if hasattr(event.data["dispatcher"], "cache"):
-                self._n_open -= 1
-                self._task.update()
-                self.n_compiled += 1
-                if not self._n_open:
-                    self._task.close()
-
-    listener = Listener()
-    event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
-    return listener
-
-
-def _warn_of_faults(is_kept: bool) -> None:
-    if refused:
-        _warn_once(Warnings.SCW210.format(directories=", ".join(sorted(refused))))
-    if damaged:
-        _warn_once(Warnings.SCW237.format(**damaged))
-    if not is_kept:
-        _warn_once(Warnings.SCW204)

@@ -1,8 +1,9 @@
 """Schemas of files: arrays and JSON, declared once and checked before use.
 
-Each file type has a table of fields. Lengths and bounds are letters (see `kernels.layout` for the
-notation). A letter gets its value from the caller or from the first array of that length. Kernels
-use many of these values as indices without bounds checks, so the tables state all they rely on.
+Each file type has a table of fields. Lengths and bounds are letters (see `crf.kernels.layout` for
+the notation). A letter gets its value from the caller or from the first array of that length.
+Kernels use many of these values as indices without bounds checks, so the tables state all they rely
+on.
 """
 
 import json

@@ -20,7 +20,7 @@ from spacy.language import Language
 from spacy.tokens.underscore import Underscore
 from spacy.util import logger
 
-from spacy_sparsecrf.cli.config import make_config
+from spacy_sparsecrf.tools.cli.config import make_config
 
 from .kernels.compiled_cases import AllCompiled, compile_all, lend
 from .toy import Sentence, blank_with, examples_of, make_sentences, train, write_corpus
@@ -32,7 +32,7 @@ hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=Non
 hypothesis.settings.load_profile("same")
 
 CONFIGS = Path(__file__).parents[1] / "configs"
-EXAMPLES = Path(__file__).parents[1] / "spacy_sparsecrf" / "examples"
+EXAMPLES = Path(__file__).parents[1] / "spacy_sparsecrf" / "tools" / "examples"
 
 
 def _for_tests() -> Path:
@@ -87,7 +87,7 @@ def make_corpus(directory: Path, n_train: int, n_dev: int) -> Corpus:
 def one_thread_by_default() -> Iterator[None]:
     """Use one thread, as threads only add overhead here; tests of threads set a number."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spacy_sparsecrf.parallel._n_cores", lambda: 1)
+        patch.setattr("spacy_sparsecrf.crf.parallel._n_cores", lambda: 1)
         yield
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import Observations
+from spacy_sparsecrf.crf.corpus.encoded import Observations
 
 DATA = Path(os.environ.get("SPARSECRF_DATA", "../shared/data"))
 ORACLE = DATA.parent / "oracle"

@@ -4,11 +4,11 @@ from functools import cache
 
 import numpy as np
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
-from spacy_sparsecrf.solvers.base import StepReport
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.solver import StepReport
+from spacy_sparsecrf.crf.training.training import Training
 
 from .data import ORACLE, crfpp_observations, read_columns, read_oracle
 from .runs import training_of

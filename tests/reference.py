@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
-from spacy_sparsecrf.decoding.plain import PlainChain
-from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.decoding.plain import PlainChain
+from spacy_sparsecrf.crf.penalty import ElasticNet
 
 Path = tuple[int, ...]
 

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from spacy_sparsecrf.training.training import Problem, Training
+from spacy_sparsecrf.crf.training.training import Problem, Training
 
 NAMES = frozenset(own.name for own in fields(Problem))
 

@@ -10,17 +10,17 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_sparsecrf.corpus.encoded import Observations
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import StepReport
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
-from spacy_sparsecrf.solvers.sag.sag import SAG
-from spacy_sparsecrf.solvers.sgd import SGD
-from spacy_sparsecrf.targets.entities import Entities
-from spacy_sparsecrf.targets.token_attribute import TokenAttribute, make_token_attribute
+from spacy_sparsecrf.crf.corpus.encoded import Observations
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.crf.solvers.sag.sag import SAG
+from spacy_sparsecrf.crf.solvers.sgd import SGD
+from spacy_sparsecrf.crf.solvers.solver import StepReport
+from spacy_sparsecrf.interop.patterns.pattern_featurizer import CRFPPTemplates, WapitiPatterns
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.targets.entities import Entities
+from spacy_sparsecrf.pipeline.targets.token_attribute import TokenAttribute, make_token_attribute
 
 from .features.feature_cases import EVERY_TEMPLATE
 from .solvers.test_sgd import SOLVERS as STOCHASTIC

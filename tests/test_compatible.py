@@ -20,6 +20,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_sparsecrf import compatible
+from spacy_sparsecrf.crf.solvers.rprop import RPROP
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 from spacy_sparsecrf.pipeline.engines import Threads
@@ -32,7 +33,6 @@ from spacy_sparsecrf.pipeline.settings import (
     Setup,
 )
 from spacy_sparsecrf.registry import crf_engines, crf_features, crf_solvers, crf_targets
-from spacy_sparsecrf.solvers.rprop import RPROP
 
 from .decoding.span_cases import add_spans, chunks_of
 from .toy import make_sentences

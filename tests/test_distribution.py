@@ -17,8 +17,8 @@ import pytest
 import srsly
 
 from spacy_sparsecrf import __version__
-from spacy_sparsecrf.cli.config import make_config
 from spacy_sparsecrf.errors import DOCUMENTATION, REPOSITORY
+from spacy_sparsecrf.tools.cli.config import make_config
 
 from .test_docs import ROOT, has_page
 
@@ -69,9 +69,13 @@ def test_two_builds_have_the_same_bytes_and_the_wheel_its_configs_pages_and_type
     assert len(first) == 2 and first == second
     [wheel] = dist.glob("*.whl")
     found = set(zipfile.ZipFile(wheel).namelist())
-    shown = {str(path.relative_to(ROOT)) for path in ROOT.glob("spacy_sparsecrf/pages/*.html")}
-    shown |= {f"spacy_sparsecrf/configs/{path.name}" for path in (ROOT / "configs").glob("*.cfg")}
-    shown |= {str(path.relative_to(ROOT)) for path in ROOT.glob("spacy_sparsecrf/examples/*")}
+    shown = {
+        str(path.relative_to(ROOT)) for path in ROOT.glob("spacy_sparsecrf/tools/pages/*.html")
+    }
+    shown |= {
+        f"spacy_sparsecrf/tools/configs/{path.name}" for path in (ROOT / "configs").glob("*.cfg")
+    }
+    shown |= {str(path.relative_to(ROOT)) for path in ROOT.glob("spacy_sparsecrf/tools/examples/*")}
     assert shown | {"spacy_sparsecrf/py.typed"} <= found
     assert any(name.endswith(".html") for name in shown)
     assert not [name for name in found if not name.startswith("spacy_sparsecrf")]
@@ -142,7 +146,7 @@ class Environment:
 def test_configs_are_found_in_each_kind_of_installation(dist, pattern, tmp_path):
     environment = Environment(tmp_path / "venv")
     environment.install(*(["-e", dist.parent] if pattern == "editable" else dist.glob(pattern)))
-    code = "import spacy_sparsecrf as s; from spacy_sparsecrf.cli.config import make_config; "
+    code = "import spacy_sparsecrf as s; from spacy_sparsecrf.tools.cli.config import make_config; "
     code += "print(s.__file__); print(make_config('tagger', 'SAG', 'es'))"
     place, *lines = environment.run(code).splitlines(keepends=True)
     assert str(dist.parent if pattern == "editable" else tmp_path) in place
@@ -161,7 +165,7 @@ TRAIN = """
 from numba.core import event
 compiled = event.RecordingListener()
 event.register("numba:compile", compiled)
-from spacy_sparsecrf.cli.warmup import train_and_predict
+from spacy_sparsecrf.tools.cli.warmup import train_and_predict
 train_and_predict({})
 print(len(compiled.buffer) // 2)
 """

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from spacy_sparsecrf.cli.config import shipped_configs
 from spacy_sparsecrf.errors import DOCUMENTATION, Warnings
 from spacy_sparsecrf.pipeline import settings
+from spacy_sparsecrf.tools.cli.config import shipped_configs
 
 from .test_structure import ADD_ONS, BASE, MAY_IMPORT, modules
 

@@ -6,8 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.parallel import Workers, cut
-from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.parallel import Workers, cut
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 
 from .reference import random_problem
 from .runs import training_of

@@ -1,7 +1,10 @@
 """Rules of the package's structure, checked on its source: imports, sizes, names, privacy."""
 
 import ast
+import io
+import re
 import sys
+import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -13,69 +16,74 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
 
-# Packages and top-level modules, with their allowed imports; their own package is always allowed.
-BASE = {"errors", "kernels", "registry", "parallel", "penalty", "progress", "schema"}
-BASE |= {"atomic_write", "compatible"}
-MAY_IMPORT: dict[str, set[str]] = {
+# Top modules: they import each other and no room.
+TOP: dict[str, set[str]] = {
     "errors": set(),
-    "kernels": set(),
     "registry": {"errors"},
     "schema": {"errors"},
     "atomic_write": {"errors"},
     "compatible": {"errors"},
-    "parallel": {"errors", "kernels"},
-    "penalty": {"errors", "parallel"},
-    "progress": {"errors", "kernels"},
-    "corpus": BASE,
-    "loss": BASE | {"corpus"},
-    # Solvers depend on a loss and a penalty, not on their implementations.
-    "solvers": BASE | {"loss"},
-    "pages": BASE,
-    "model": BASE | {"corpus", "pages"},
-    "training": BASE | {"corpus", "loss", "solvers", "model"},
-    "decoding": BASE | {"corpus", "model"},
-    "features": BASE | {"corpus", "model"},
-    "targets": BASE | {"corpus"},
+    "progress": {"errors"},
 }
-BELOW = set(MAY_IMPORT)
-MAY_IMPORT["pipeline"] = BELOW
-MAY_IMPORT["cli"] = BELOW | {"pipeline"}
-CORE = set(MAY_IMPORT)
-# Add-ons. They are imported when they are first needed: inside functions, or for types.
-ADD_ONS = {"analysis", "distributed", "graphs", "interop"}
-MAY_IMPORT_INSIDE = {"pipeline": ADD_ONS - {"interop"}, "interop": {"analysis"}}
-for add_on in ADD_ONS:
-    MAY_IMPORT[add_on] = CORE
+# Rooms of `crf`, each with the rooms of `crf` it may import; all of them may import top modules.
+CRF: dict[str, set[str]] = {
+    "kernels": set(),
+    "compilation": {"kernels"},
+    "parallel": {"kernels"},
+    "penalty": {"parallel"},
+    "corpus": {"kernels", "parallel"},
+}
+CRF["loss"] = {*CRF, "corpus"}
+# Solvers depend on a loss and a penalty, not on their implementations.
+CRF["solvers"] = {*CRF, "corpus", "loss"} - {"compilation"}
+CRF["model"] = {"kernels", "parallel", "corpus"}
+CRF["training"] = {*CRF} - {"compilation"}
+CRF["decoding"] = {"kernels", "parallel", "corpus", "model"}
+CRF["graphs"] = {*CRF} - {"compilation"}
+ROOMS = {f"crf.{room}" for room in CRF}
+MAY_IMPORT: dict[str, set[str]] = dict(TOP)
+MAY_IMPORT |= {f"crf.{room}": {f"crf.{below}" for below in CRF[room]} | {*TOP} for room in CRF}
+BELOW = {*TOP, "crf", *ROOMS}
+MAY_IMPORT["pipeline.features"] = MAY_IMPORT["pipeline.targets"] = BELOW
+MAY_IMPORT["pipeline"] = BELOW | {"pipeline.features", "pipeline.targets"}
+EVERYTHING = {*BELOW, *MAY_IMPORT}
+MAY_IMPORT["distributed"] = MAY_IMPORT["interop"] = EVERYTHING
+MAY_IMPORT["tools"] = EVERYTHING | {"interop"}
+# The doors: the command line, and the modules under the names of peers.
 MAY_IMPORT["sklearn"] = MAY_IMPORT["pycrfsuite"] = {"interop"}
-MAY_IMPORT["__main__"] = {"cli"} | ADD_ONS
-MAY_IMPORT["__init__"] = CORE | {"analysis"}  # lazily, on first access of a name
+MAY_IMPORT["__main__"] = {"tools"}
+MAY_IMPORT["__init__"] = EVERYTHING | {"tools"}  # lazily, on first access of a name
+# Rooms that others import when they first need them: inside functions, or for types.
+MAY_IMPORT_INSIDE = {"pipeline": {"tools", "distributed"}, "tools": {"distributed"}}
 
-SEE_DOCS = {"pipeline", "targets", "features", "cli"} | ADD_ONS
+SEE_DOCS = {"pipeline", "pipeline.features", "pipeline.targets", "tools", "interop", "distributed"}
 KERNELS_IMPORT = {"numba", "numpy"}
 
 # The only package that may use private names of numba, behind a guard.
-NUMBA_SUPPORT = "kernels.numba_support"
+NUMBA_SUPPORT = "crf.kernels.numba_support"
 NUMBA_PUBLIC = {"numba", "numba.extending"}
 
 MOST_ARGUMENTS = 12
 MOST_LINES = 40
-MOST_TOP_MODULES = 10
+MOST_TOP_MODULES, MOST_ROOMS = 12, 10
+MOST_TOKENS = 3500  # of code in a file
 # Public names with an underscore: methods of named tuples, spaCy's extensions.
 PUBLIC = {"_", "_replace", "_asdict", "_fields", "_make"}
 
 # Permitted exceptions, with reasons.
 EXCEPTIONS: dict[str, dict[str, str]] = {
     "imports": {
-        "kernels.numba_support.intrinsics imports llvmlite": "numba's intrinsics are written in it",
-        "kernels.numba_support.linking imports llvmlite": "it has the passes over a kernel",
+        "crf.kernels.numba_support.intrinsics imports llvmlite": "intrinsics are written in it",
+        "crf.kernels.numba_support.linking imports llvmlite": "it has the passes over a kernel",
     },
     "privacy": {},
-    "numba": {"progress": "events are documented, in this module"},
+    "numba": {"crf.compilation": "events are documented, in this module"},
     "arguments": {
         "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments",
-        "analysis.commands.tune.tune": "typer makes an option of each argument",
-        "interop.commands.convert.convert": "typer makes an option of each argument",
+        "tools.cli.convert.convert": "typer makes an option of each argument",
+        "crf.training.training.Training.__init__": "the settings of a run, by name",
     },
+    "tokens": {},
 }
 
 
@@ -87,8 +95,15 @@ class Module(NamedTuple):
     tree: ast.Module
 
     @property
-    def package(self) -> str:
-        return self.name.split(".")[0]
+    def room(self) -> str:
+        return room_of(self.name)
+
+
+def room_of(name: str) -> str:
+    """Return the room of a module: its longest prefix with rules."""
+    parts = name.split(".")
+    prefixes = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+    return next((prefix for prefix in prefixes if prefix in MAY_IMPORT), parts[0])
 
 
 @cache
@@ -183,32 +198,32 @@ def hold(rule: str, offenders: set[str]) -> None:
     assert not new, f"break the rule on {rule}:\n" + "\n".join(new)
 
 
-def test_packages_import_only_lower_packages():
+def test_rooms_import_only_lower_rooms():
     offenders = set()
     for module in modules().values():
-        allowed = MAY_IMPORT[module.package] | {module.package, "__init__"}
+        allowed = MAY_IMPORT.get(module.room, set()) | {module.room, "__init__"}
         at_top = set(imported(module, inside=False))
         for name in imported(module):
-            inside = set() if name in at_top else MAY_IMPORT_INSIDE.get(module.package, set())
-            if name.split(".")[0] not in allowed | inside:
+            inside = set() if name in at_top else MAY_IMPORT_INSIDE.get(module.room, set())
+            if room_of(name) not in allowed | inside:
                 offenders.add(f"{module.name} imports {name}")
-        if module.package == "kernels":
+        if module.room == "crf.kernels":
             others = set(libraries(module)) - KERNELS_IMPORT
             offenders |= {f"{module.name} imports {name}" for name in others}
-        if module.package not in SEE_DOCS and "spacy" in libraries(module):
+        if module.room not in SEE_DOCS and "spacy" in libraries(module):
             offenders.add(f"{module.name} imports spacy")
     hold("imports", offenders)
 
 
 def test_a_solver_folder_is_imported_only_by_itself():
     """Solvers are accessed through the registry, so that their kernels stay private."""
-    folders = {path.parent.name for path in (PACKAGE / "solvers").glob("*/__init__.py")}
+    folders = {path.parent.name for path in (PACKAGE / "crf/solvers").glob("*/__init__.py")}
     offenders = set()
     for module in modules().values():
         for name in imported(module):
-            package = name.split(".")[:2]
-            is_folder = package[0] == "solvers" and package[-1] in folders
-            if is_folder and module.name.split(".")[:2] != package:
+            package = name.split(".")[:3]
+            is_folder = package[:2] == ["crf", "solvers"] and package[-1] in folders
+            if is_folder and module.name.split(".")[:3] != package:
                 offenders.add(f"{module.name} imports {name}")
     hold("folders", offenders)
 
@@ -219,12 +234,12 @@ def test_only_users_of_the_component_import_it():
     assert importers == {
         "__init__",
         "pipeline.factories",
-        "analysis.calibration",
-        "analysis.error_analysis",
-        "analysis.search",
-        "cli.common",
-        "cli.debug",
-        "interop.commands.import_model",
+        "tools.analysis.calibration",
+        "tools.analysis.error_analysis",
+        "tools.analysis.search",
+        "tools.cli.common",
+        "tools.cli.debug",
+        "tools.cli.import_model",
         "interop.exporting",
         "interop.importing",
         "interop.sklearn.estimator",
@@ -283,8 +298,110 @@ def test_only_numba_support_imports_private_modules_of_numba():
 
 def test_the_top_of_the_package_is_small():
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_TOP_MODULES
+    assert len(list(PACKAGE.glob("*/__init__.py"))) <= MOST_ROOMS
 
 
 def test_nothing_reads_what_is_private_to_another_object():
     others = [m for m in modules().values() if not m.name.startswith(NUMBA_SUPPORT)]
     hold("privacy", {read for module in others for read in private_reads(module)})
+
+
+# How a line is written
+
+
+PRONOUNS = {"own", "found", "each", "given", "kept", "known", "whole", "both", "rest", "place"}
+PRONOUNS |= {"before", "after", "first", "last", "result", "results", "items", "info", "obj", "tmp"}
+MOST_PACKED, MOST_POSITIONAL, MOST_STARRED, MOST_PRONOUNS = 15, 70, 95, 0.02
+CHANNELS = re.compile(
+    r"\b(extract_stack|_getframe|ContextVar|mallopt|malloc_trim)\b|\bvars\(.*\)(\[|\.(update|pop))"
+    r"|__dict__(\[|\.(update|pop))"
+)
+
+
+def names_of_packed_tuples(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Return the variables to which a function assigns a tuple that it writes out."""
+    names = set()
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Tuple):
+            continue
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                names.add(target.id)
+            elif isinstance(target, ast.Tuple):
+                pairs = zip(target.elts, node.value.elts, strict=False)
+                names |= {ast.unparse(a) for a, b in pairs if isinstance(b, ast.Tuple)}
+    return names
+
+
+def starred(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    """Yield the starred arguments of calls in a function, except its own `*args`."""
+    variable = function.args.vararg.arg if function.args.vararg else ""
+    for node in ast.walk(function):
+        for argument in node.args if isinstance(node, ast.Call) else ():
+            if isinstance(argument, ast.Starred) and ast.unparse(argument.value) != variable:
+                yield ast.unparse(argument.value)
+
+
+def test_calls_say_what_they_pass():
+    """No tuple is packed to be unpacked in the next call, and many values have names."""
+    packed, unpacked, positional = [], [], []
+    for module in modules().values():
+        for name, function in functions(module):
+            tuples = names_of_packed_tuples(function)
+            values = [*starred(function)]
+            packed += [f"{name}: *{value}" for value in values if value in tuples]
+            if module.room != "crf.kernels":
+                unpacked += [f"{name}: *{value}" for value in values]
+        for node in ast.walk(module.tree) if module.room != "crf.kernels" else ():
+            if isinstance(node, ast.Call):
+                n_bare = sum(not isinstance(argument, ast.Starred) for argument in node.args)
+                positional += [f"{module.name}:{node.lineno}"] if n_bare >= 5 else []
+    assert len(packed) <= MOST_PACKED, packed
+    assert len(positional) <= MOST_POSITIONAL, positional
+    assert len(unpacked) <= MOST_STARRED, unpacked
+
+
+def test_names_say_what_things_are():
+    names = [
+        node.id
+        for module in modules().values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+    counts = Counter(names)
+    n_pronouns = sum(counts[name] for name in PRONOUNS)
+    assert n_pronouns <= MOST_PRONOUNS * len(names), {name: counts[name] for name in PRONOUNS}
+
+
+def test_no_hidden_channels():
+    """No frames, context variables or allocator settings; one context sets a threshold."""
+    paths = [path for path in PACKAGE.rglob("*.py") if "numba_support" not in path.parts]
+    texts = {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in paths}
+    assert [name for name, text in texts.items() if CHANNELS.search(text)] == []
+    assert {name for name, text in texts.items() if "set_threshold" in text} == {"pipeline/loop.py"}
+
+
+def n_tokens(text: str) -> int:
+    """Return the number of tokens of code without docstrings, comments and line ends."""
+    skipped = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    skipped |= {tokenize.ENCODING, tokenize.ENDMARKER}
+    docs = set()
+    for node in ast.walk(ast.parse(text)):
+        has_docstring = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if has_docstring and ast.get_docstring(node) is not None:
+            docs |= {*range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)}
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return sum(token.type not in skipped and token.start[0] not in docs for token in tokens)
+
+
+def test_a_file_is_one_concept():
+    sizes = {}
+    for path in PACKAGE.rglob("*.py"):
+        name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        sizes[name] = n_tokens(path.read_text(encoding="utf-8"))
+    hold("tokens", {name for name, size in sizes.items() if size > MOST_TOKENS})
+
+
+def test_file_names_are_unique():
+    names = Counter(path.name for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
+    assert [name for name, n in names.items() if n > 1] == []

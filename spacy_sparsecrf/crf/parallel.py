@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError
 
 ResultT = TypeVar("ResultT")
 

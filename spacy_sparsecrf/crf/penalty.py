@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError
 from .parallel import dot
 
 Floats = NDArray[np.float64]

@@ -8,19 +8,19 @@ from typing import Any, cast
 import numpy as np
 from spacy.tokens.underscore import Underscore
 
-from ..corpus import index
-from ..corpus.numbering import Ints, Longs
-from ..features.featurizer import Featurizer
-from ..features.word_labels import learn_word_labels
-from ..loss.tree import count_leaves, cut_leaves
-from ..parallel import WorkerPool, cut
+from ..crf.corpus import index
+from ..crf.corpus.numbering import Ints, Longs
+from ..crf.parallel import WorkerPool, cut
 from ..pipeline.corpus_files import reader_block, shard_files
 from ..pipeline.data_checks import DataChecks
-from ..pipeline.reader import EncodedExamples, Job, reads_word_labels
+from ..pipeline.encoding import EncodedExamples, Job, reads_word_labels
+from ..pipeline.features.featurizer import Featurizer
+from ..pipeline.features.word_labels import learn_word_labels
 from ..pipeline.settings import Setup
 from ..progress import Task
-from .loss import Partition
-from .training import BEGINNING
+from .partition import BEGINNING
+from .partitioned_loss import Partition
+from .tree import count_leaves, cut_leaves
 from .worker import Brief, EncodingPlan, Survey, Worker
 
 # Features that are merged at a time, on average at most.

@@ -1,22 +1,22 @@
-"""Training on a corpus that is partitioned among workers of a pool; see `distributed.loss`."""
+"""Training on a corpus that is partitioned among workers of a pool; see `partitioned_loss`."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain, pairwise
 
 import numpy as np
 
-from ..corpus.coordinates import Weights
-from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.gold import InvalidGoldError, InvalidTransition, find_invalid
-from ..corpus.numbering import Array, Longs, Mask
-from ..corpus.transform import sliced
+from ..crf.corpus.coordinates import Weights
+from ..crf.corpus.encoded import MISSING, EncodedCorpus
+from ..crf.corpus.gold import InvalidGoldError, InvalidTransition, find_invalid
+from ..crf.corpus.numbering import Array, Longs, Mask
+from ..crf.corpus.transform import sliced
+from ..crf.loss.protocols import Loss
+from ..crf.parallel import Workers
+from ..crf.penalty import ElasticNet
+from ..crf.training.checkpoint import digest
+from ..crf.training.training import Problem
 from ..errors import Errors, SparseCRFError
-from ..loss.base import Loss
-from ..parallel import Workers
-from ..penalty import ElasticNet
-from ..training.checkpoint import digest
-from ..training.training import Problem
-from .loss import Partition, PartitionedLoss, ShardLosses, ShardProblem
+from .partitioned_loss import Partition, PartitionedLoss, ShardLosses, ShardProblem
 
 # The warm start uses the first sequences of the corpus, at least this many tokens.
 BEGINNING = 1 << 22
@@ -61,7 +61,7 @@ class WorkerShard:
         return [digest(*_identifying_arrays(shard)) for shard in shards]
 
     def find_invalid(self, valid: Mask) -> tuple[InvalidTransition | None, int, tuple[int, int]]:
-        """Find the first invalid gold labels of the worker; see `corpus.gold.find_invalid`.
+        """Find the first invalid gold labels of the worker; see `crf.corpus.gold.find_invalid`.
 
         RETURNS: them or None; the number of the token in its sequence, from 0; and the numbers of
             sequences and tokens of the worker.

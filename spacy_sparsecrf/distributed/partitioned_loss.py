@@ -1,4 +1,4 @@
-"""The chain loss of a corpus whose shards are distributed among workers (see `loss.tree`).
+"""The chain loss of a corpus whose shards are distributed among workers (see `distributed.tree`).
 
 Each shard is evaluated separately: its sums are a pure function of its sequences and the weights. A
 worker returns the sums of its maximal subtrees, which are added over the rest of the tree. Results
@@ -12,18 +12,18 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from ..corpus.coordinates import NO_COORDINATES, Coordinates, Weights, distinct
-from ..corpus.encoded import EncodedCorpus
-from ..corpus.numbering import Array, Floats, Hashes, Longs, Mask, find_ascending
-from ..corpus.transform import reduced, sliced, weighted, with_distinct_contexts
-from ..loss.base import ExampleLoss, Loss, Violators, Which, WorkingLoss
-from ..loss.chain import ChainLoss, largest
-from ..loss.size import Size
-from ..loss.tree import maximal_subtrees, sum_over_tree
-from ..loss.working import ChainWorkingLoss
-from ..loss.workspace import LIMITS, Limits
-from ..parallel import WorkerPool, Workers
-from ..penalty import ElasticNet
+from ..crf.corpus.coordinates import NO_COORDINATES, Coordinates, Weights, distinct
+from ..crf.corpus.encoded import EncodedCorpus
+from ..crf.corpus.numbering import Array, Floats, Hashes, Longs, Mask, find_ascending
+from ..crf.corpus.transform import reduced, sliced, weighted, with_distinct_contexts
+from ..crf.loss.chain_loss import ChainLoss, largest
+from ..crf.loss.protocols import ExampleLoss, Loss, Violators, Which, WorkingLoss
+from ..crf.loss.size import Size
+from ..crf.loss.working import ChainWorkingLoss
+from ..crf.loss.workspace import LIMITS, Limits
+from ..crf.parallel import WorkerPool, Workers
+from ..crf.penalty import ElasticNet
+from .tree import maximal_subtrees, sum_over_tree
 
 ResultT = TypeVar("ResultT")
 

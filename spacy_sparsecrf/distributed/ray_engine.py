@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
+from ..crf.parallel import WorkerPool
 from ..errors import Errors, MissingExtraError, SparseCRFError
-from ..parallel import WorkerPool
-from ..pipeline.reader import EncodedExamples, Job
+from ..pipeline.encoding import EncodedExamples, Job
 from ..registry import crf_engines
 
 

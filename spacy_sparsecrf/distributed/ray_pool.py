@@ -12,8 +12,8 @@ import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from .. import progress
+from ..crf.parallel import Args, WorkerPool
 from ..errors import Errors, SparseCRFError
-from ..parallel import Args, WorkerPool
 
 logger = logging.getLogger("spacy")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..corpus.numbering import Floats, Longs
+from ..crf.corpus.numbering import Floats, Longs
 
 # Maximum number of tokens of an average leaf, and minimum number of leaves.
 LEAF_TOKENS = 1 << 14

@@ -16,21 +16,21 @@ from spacy.language import Language
 from spacy.tokens.underscore import Underscore
 
 from .. import compatible
-from ..corpus import index
-from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.numbering import Hashes, Ints, Longs, find_keys
-from ..corpus.transform import sliced
-from ..features.naming import NameRecord
-from ..features.word_labels import WordCounts, WordLabelTable, merged_counts
-from ..parallel import Workers
+from ..crf.corpus import index
+from ..crf.corpus.encoded import MISSING, EncodedCorpus
+from ..crf.corpus.numbering import Hashes, Ints, Longs, find_keys
+from ..crf.corpus.transform import sliced
+from ..crf.parallel import Workers
 from ..pipeline.annotating import annotated
 from ..pipeline.corpus_files import read_files
 from ..pipeline.data_checks import DataChecks
+from ..pipeline.encoding import ExampleReader, Job, LabelIds, record_of
 from ..pipeline.facts import facts_of
-from ..pipeline.reader import ExampleReader, Job, LabelIds, record_of
+from ..pipeline.features.naming import NameRecord
+from ..pipeline.features.word_labels import WordCounts, WordLabelTable, merged_counts
 from ..pipeline.settings import Setup
 from ..progress import Task
-from .training import WorkerShard
+from .partition import WorkerShard
 
 _REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(...))"
 

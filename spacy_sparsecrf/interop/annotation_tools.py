@@ -14,11 +14,11 @@ from typing import Any
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from .columns import Source, lines_of
 from .records import Mark, Record
+from .text_files import read_lines
 
 _TEXTS = ("text", "data", "content", "sentence")
 _SPANS = ("ents", "spans", "entities", "labels", "label", "ner", "annotation", "annotations")

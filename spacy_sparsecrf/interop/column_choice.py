@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 from ..errors import Errors, SparseCRFError
-from .attributes import DOCSTART, ENTITIES, IGNORED, WORDS, is_header, names_words, of_spans
+from .column_attributes import DOCSTART, ENTITIES, IGNORED, WORDS, is_header, names_words, of_spans
 from .columns import MARKS, ColumnLayout, Sentence, Source, sentences_of
 from .schemes import MISSING, OUTSIDE, is_label, label_type, standard_label
 

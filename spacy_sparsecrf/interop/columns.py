@@ -23,10 +23,10 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
-from .attributes import DOCSTART, UNSET, WORDS, is_header, names_words
+from .column_attributes import DOCSTART, UNSET, WORDS, is_header, names_words
 from .schemes import MISSING, OUTSIDE, is_label
+from .text_files import read_lines
 
 TAB, BLANKS = "\t", " "
 _COMMENTS = ("# ", "#\t")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import Errors, SparseCRFError
-from .attributes import DOCSTART
+from .column_attributes import DOCSTART
 from .columns import Row, Sentence, Source, paragraphs, wrong_width
 
 CONLLU_COLUMNS = ("orth", "lemma", "pos", "tag", "morph", "space_after")

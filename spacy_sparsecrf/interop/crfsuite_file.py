@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import Errors, SparseCRFError
 
 if TYPE_CHECKING:
-    from ..corpus.numbering import Floats, Longs
+    from ..crf.corpus.numbering import Floats, Longs
 
 MAGIC = b"lCRF"
 _VERSION, _BYTE_ORDER = 100, 0x62445371
@@ -188,7 +188,7 @@ def check_labels(labels: Sequence[str], n_bytes: int, path: object) -> None:
     if "" in labels or len({*labels}) < len(labels):
         raise ValueError("a label is empty, or is there twice")
     if len(labels) > FEW_LABELS:
-        from ..loss.size import check_labels_fit  # imports numba
+        from ..crf.loss.size import check_labels_fit  # imports numba
 
         check_labels_fit(len(labels), str(path), n_bytes)
 

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
-from ..cli.files import BOM
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..pipeline.data_checks import LANG
-from . import attributes
-from .attributes import ARGUMENTS, DOCSTART, ENTITIES, IGNORED, SPACE, UNSET, WORDS
+from . import column_attributes as attributes
+from .column_attributes import ARGUMENTS, DOCSTART, ENTITIES, IGNORED, SPACE, UNSET, WORDS
 from .columns import TAB, Sentence, Source
 from .records import DOCUMENT
 from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
+from .text_files import BOM
 
 STORED: Any = ["TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START"]
 """Token attributes that `read_docs` may set."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..corpus.numbering import Longs
+from ..crf.corpus.numbering import Longs
 from .crfsuite_file import write_crfsuite
 from .external_models import CRFPP, CRFSUITE, KINDS, WAPITI, TrainedModel, starts_of
 

@@ -3,7 +3,7 @@ r"""Export components to other programs: name their features, and write them as 
 Each program gets the same weights, of features that are texts:
 
 - A component with the program's own patterns keeps them, and the columns that they read.
-- For CRFsuite, the text of a feature is its name, as in `model.names`.
+- For CRFsuite, the text of a feature is its name, as in `crf.model.names`.
 - Otherwise patterns `u:%x[0,0]`, `u:%x[0,1]`, ..., `b:%x[0,k]`, ... read the features from columns,
   each of which has the name of a feature, or `_`.
 
@@ -25,15 +25,15 @@ import numpy as np
 from spacy.training import Example
 from spacy.util import minibatch
 
+from ..crf.model.names import read_pattern_name
 from ..errors import refused_option
-from ..features.naming import NameRecord, constant_features
-from ..model.names import read_pattern_name
 from ..pipeline.component import SparseCRFPipe
-from ..targets.spans import SpanTarget
+from ..pipeline.features.naming import NameRecord, constant_features
+from ..pipeline.targets.spans import SpanTarget
 from .crfsuite_file import ExternalWeights
 from .exporters import EXPORTERS, Exporter
 from .external_models import TrainedModel
-from .sequences.trained import START
+from .sequences.opened_model import START
 
 INVALID = -1e4
 """Weight of labels and label pairs that are not valid."""

@@ -14,11 +14,11 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from ..crf.model.model import CRFModel
+from ..crf.model.names import ALWAYS, read_name, write_name
 from ..errors import Errors, SparseCRFError
-from ..features.attributes.words import FUNCTIONS
-from ..features.templates import Template, parse_template
-from ..model.model import CRFModel
-from ..model.names import ALWAYS, read_name, write_name
+from ..pipeline.features.attributes.words import FUNCTIONS
+from ..pipeline.features.templates import Template, parse_template
 
 _SHOWN = 5  # features in a message
 _SEPARATOR = re.compile("[:=]")

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..corpus.numbering import Floats, Longs
+from ..crf.corpus.numbering import Floats, Longs
+from ..crf.model.model import CRFModel, WeightTable
 from ..errors import Errors, SparseCRFError
-from ..model.model import CRFModel, WeightTable
 from ..schema import reported_as
 from .crfsuite_file import (
     LARGEST,
@@ -136,7 +136,7 @@ def _read_wapiti(path: Path) -> TrainedModel:
 
 
 def _read_crfpp(path: Path) -> TrainedModel:
-    from ..cli.files import read_lines  # imports spaCy
+    from .text_files import read_lines  # imports spaCy
 
     lines = read_lines(path)
 

@@ -16,11 +16,11 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from ..cli.files import script_of
 from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from .columns import Source
 from .records import DOCUMENT, Mark, Record, joined, merged, tokenized, trimmed
+from .text_files import script_of
 
 MOST_MISFITS = 0.2
 """Share of spans that do not fit the tokens, above which a file is refused."""

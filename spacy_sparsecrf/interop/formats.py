@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import DOCUMENTATION, Errors, SparseCRFError, refused_option
 from .annotation_tools import JsonReader, is_json, read_brat
-from .attributes import IGNORED, WORDS
+from .column_attributes import IGNORED, WORDS
 from .column_choice import read_columns
 from .columns import BLANKS, TAB, Row, Sentence, Source, layout_of, lines_of, paragraphs
 from .conllu import CONLLU_COLUMNS, read_conllu

@@ -14,15 +14,15 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..crf.model.model import CRFModel
+from ..crf.model.names import ALWAYS, write_pattern_name
 from ..errors import Errors, refused_option
-from ..model.model import CRFModel
-from ..model.names import ALWAYS, write_pattern_name
 from ..pipeline.component import SparseCRFPipe
 from ..schema import reported_as
 from . import external_models as models
 from .external_features import names_of, templates_of
-from .patterns.featurizer import CRFPPTemplates, WapitiPatterns
 from .patterns.macros import Pattern, parse_patterns
+from .patterns.pattern_featurizer import CRFPPTemplates, WapitiPatterns
 
 _FEATURES = {models.WAPITI: WapitiPatterns, models.CRFPP: CRFPPTemplates}
 _TRUTHS = ("true", "false")
@@ -105,7 +105,7 @@ def set_weights(
     RAISES: SparseCRFError for labels that the target cannot write, and for features that no
         template of the component generates.
     """
-    from ..analysis.edit_weights import dump
+    from ..pipeline.edit_weights import dump
 
     # Sets the labels; the dummy Doc of spaCy has no gold annotation.
     empty = Doc(pipe.vocab, words=["x", "y", "z"])

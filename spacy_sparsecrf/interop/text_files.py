@@ -14,8 +14,8 @@ from pathlib import Path
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from ..crf.model.names import LEAST_LIMIT, MOST_TIMES
 from ..errors import Errors, SparseCRFError
-from ..model.names import LEAST_LIMIT, MOST_TIMES
 
 _GZIP = b"\x1f\x8b"
 SPACY = ".spacy"

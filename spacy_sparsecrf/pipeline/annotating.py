@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpus.readings import Readings
+from ..crf.corpus.readings import Readings
 from ..errors import Warnings, warn
 
 BATCH_SIZE = 128  # Docs that an upstream pipe annotates at once

@@ -17,9 +17,9 @@ import numpy as np
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
-from ..corpus.words import extension_values
+from ..crf.corpus.blanks import extension_values
 from ..errors import Errors, SparseCRFError
-from ..targets.base import have_same_tokens
+from .targets.target import have_same_tokens
 
 OF_TOKENS: tuple[str, ...] = ("tag", "pos", "morph", "lemma", "dep")
 SENTS, SENT_START = "sents", "SENT_START"

@@ -23,38 +23,31 @@ from thinc.optimizers import Optimizer
 
 from .. import compatible, progress
 from ..atomic_write import write_files
+from ..crf.compilation import N_OF_TRAINING, watch_compilation
+from ..crf.model.model import CRFModel
+from ..crf.model.names import Names
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..features.naming import hash_names, templates_by_kind
-from ..model.model import CRFModel
-from ..model.names import Names
-from ..pages.rendering import fill
-from ..pages.training_log import Iteration, TrainingLog
-from ..targets.base import Target, add_extension
-from ..targets.entities import SCORE
-from ..targets.spans import SpanGroups
 from . import serialization as storage
 from .annotating import Expected, annotated
 from .continued import Continued, continue_training
 from .data_checks import DataChecks
+from .encoding import Job, check_strings, encode_corpus, labels_to_add, make_label_ids, record_of
 from .facts import facts_of
+from .features.naming import hash_names, templates_by_kind
 from .loop import full_collections_suspended, made_without_collections
 from .prediction import DocPredictor, Predictions, no_predictions, score_extension, store_scores
 from .probabilities import Probabilities
-from .reader import (
-    Job,
-    check_strings,
-    encode_corpus,
-    labels_to_add,
-    make_label_ids,
-    record_of,
-)
 from .settings import ComponentSettings, Features, Setup
 from .spacy_loop import Loop, check_loop, idle_attributes
+from .targets.entities import SCORE
+from .targets.spans import SpanGroups
+from .targets.target import Target, add_extension
 from .trained import Trained, part_of_setup, part_of_trained, within_memory
+from .training_log import Iteration, TrainingLog
 from .training_state import TrainingState, begin, driver_of, first_model, report_step
 
 if TYPE_CHECKING:
-    from ..training.training import Training
+    from ..crf.training.training import Training
 
 Scorer: TypeAlias = Callable[..., dict[str, Any]]
 
@@ -136,6 +129,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return f"SparseCRFPipe({self.name!r}, {size if labels else 'not initialized'})"
 
     def _repr_html_(self) -> str:
+        from ..tools.pages.rendering import fill
+
         return fill("component.html", pipe=self, state=self._state)
 
     # Training
@@ -220,7 +215,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Return the settings of spaCy's loop. RAISES: SparseCRFError if a run cannot begin."""
         setup, loop = self.setup, Loop.of(nlp, self)
         progress.be_quiet(loop.quiet)
-        progress.watch_compilation().n_expected = progress.N_OF_TRAINING
+        watch_compilation().n_expected = N_OF_TRAINING
         facts = facts_of(setup, shards=shards, engine=setup.engine)
         compatible.check(facts, self.name, setup.solver)
         if loop.n_used:
@@ -542,7 +537,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         str
             A line with tab-separated columns: kind, feature, label before, label, weight.
         """
-        from ..analysis.edit_weights import dump
+        from .edit_weights import dump
 
         return dump(self.model, self.named())
 
@@ -570,7 +565,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         SparseCRFError
             If a line is invalid; the message has file and line.
         """
-        from ..analysis.edit_weights import patch
+        from .edit_weights import patch
 
         templates = templates_by_kind(self.features)
         patched = patch(self.model, lines, path, hash_names, templates, replace=replace)

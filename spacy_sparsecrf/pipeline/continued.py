@@ -19,15 +19,15 @@ import numpy as np
 from spacy.training import Example
 
 from .. import compatible
-from ..corpus.encoded import EncodedCorpus
-from ..corpus.numbering import Longs, Mask
-from ..corpus.transform import weighted
+from ..crf.corpus.encoded import EncodedCorpus
+from ..crf.corpus.numbering import Longs, Mask
+from ..crf.corpus.transform import weighted
+from ..crf.model.model import CRFModel, WeightNames
+from ..crf.model.weights_of_run import coordinates_of, summed, with_rest
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..model.coordinates import coordinates_of, summed, with_rest
-from ..model.model import CRFModel, WeightNames
 from .data_checks import DataChecks
+from .encoding import Job, LabelIds, encode_corpus
 from .facts import facts_of
-from .reader import Job, LabelIds, encode_corpus
 from .settings import NotCopied, Setup
 
 PASSES = 3  # over the examples of an update
@@ -86,12 +86,12 @@ def _descend(
     setup: Setup, corpus: EncodedCorpus, labels: tuple[str, ...], run: Continued
 ) -> tuple[Continued, float]:
     """Make the passes over a corpus. RETURNS: the run with the new model, and the loss."""
-    from ..kernels.minibatch import SGD
-    from ..loss.chain import ChainLoss
-    from ..loss.examples import MinibatchDescent
-    from ..loss.per_token import corpus_of_kind
-    from ..parallel import Workers
-    from ..penalty import ElasticNet
+    from ..crf.kernels.minibatch import SGD
+    from ..crf.loss.chain_loss import ChainLoss
+    from ..crf.loss.examples import MinibatchDescent
+    from ..crf.loss.per_token import corpus_of_kind
+    from ..crf.parallel import Workers
+    from ..crf.penalty import ElasticNet
 
     settings = setup.settings
     keys, kind = (corpus.unigram_keys, corpus.bigram_keys), settings.model

@@ -13,14 +13,14 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..corpus.numbering import Longs
-from ..corpus.readings import Readings
-from ..corpus.words import MOST_BREAKS, count_lines, words_of
+from ..crf.corpus.blanks import MOST_BREAKS, count_lines, words_of
+from ..crf.corpus.numbering import Longs
+from ..crf.corpus.readings import Readings
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..targets.base import Not, Target, have_same_tokens, string_ids
-from ..targets.entities import Entities
-from ..targets.scheme import OUTSIDE
-from ..targets.spans import SpanGroups, SpanTarget, trimmed
+from .targets.entities import Entities
+from .targets.scheme import OUTSIDE
+from .targets.spans import SpanGroups, SpanTarget, trimmed
+from .targets.target import Not, Target, have_same_tokens, string_ids
 from .tokenization import MOST_CUT, TokenCuts
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@ r"""Weights as text, one per line, and changes to a model by such lines.
     kind <tab> test <tab> label before <tab> label <tab> weight
 
 kind is `u` for a feature conjoined with the label, `b` with the pair of labels. test is the name of
-the feature (see `model.names`), or its hash as in 0x0123456789abcdef. The label before is `#` if
+the feature (see `Names`), or its hash as in 0x0123456789abcdef. The label before is `#` if
 kind is `u`, and `*` at the beginning of a sequence. The label `*0` is the first cluster of labels.
 In labels, a tab is written \t, line ends \n and \r, a backslash \\ and a first asterisk \*.
 """
@@ -16,9 +16,9 @@ from typing import NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..crf.model.model import CRFModel, WeightTable
+from ..crf.model.names import Names, escape, read_feature, read_hash
 from ..errors import Errors, SparseCRFError
-from ..model.model import CRFModel, WeightTable
-from ..model.names import Names, escape, read_feature, read_hash
 
 HashNames: TypeAlias = Callable[[Sequence[str]], NDArray[np.uint64]]
 # A change of one weight: kind, hash or name of the feature, label before or -1, label, weight.

@@ -13,24 +13,24 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpus.builder import CorpusBuilder
-from ..corpus.encoded import MISSING, EncodedCorpus, Observations
-from ..corpus.numbering import Floats, Ints, Longs, Mask, Singles
+from ..crf.corpus.builder import CorpusBuilder
+from ..crf.corpus.encoded import MISSING, EncodedCorpus, Observations
+from ..crf.corpus.numbering import Floats, Ints, Longs, Mask, Singles
 from ..errors import Errors, SparseCRFError
-from ..features import word_labels
-from ..features.featurizer import PlanFeaturizer
-from ..features.naming import NameRecord
-from ..features.word_labels import WordCounts, WordLabelTable
 from ..progress import Task
-from ..targets.base import Not, Target
-from ..targets.scheme import OUTSIDE
-from ..targets.spans import SpanTarget
 from .data_checks import DataChecks, Gold
+from .features import word_labels
+from .features.featurizer import PlanFeaturizer
+from .features.naming import NameRecord
+from .features.word_labels import WordCounts, WordLabelTable
 from .prediction import read_docs
 from .settings import Setup
+from .targets.scheme import OUTSIDE
+from .targets.spans import SpanTarget
+from .targets.target import Not, Target
 
 if TYPE_CHECKING:
-    from ..distributed.loss import Partition
+    from ..distributed.partitioned_loss import Partition
 
 
 BATCH_SIZE = 512  # Docs featurised at once: bounds the memory of hashes, at no cost

@@ -4,9 +4,9 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from ..parallel import WorkerPool
+from ..crf.parallel import WorkerPool
 from ..registry import crf_engines
-from .reader import EncodedExamples, Job
+from .encoding import EncodedExamples, Job
 
 
 class Engine(Protocol):

@@ -17,9 +17,9 @@ from spacy.vocab import Vocab
 from ..errors import Errors, SparseCRFError, nearest
 from ..progress import Task
 from ..schema import reported_as
-from ..targets.base import have_same_tokens
 from .annotations import Annotations
 from .loop import made_without_collections
+from .targets.target import have_same_tokens
 
 _NIL = b"\xc0"  # the message of nothing
 # A span in a message: id, knowledge base id, label, first token, token after the last, characters.

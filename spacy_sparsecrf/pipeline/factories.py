@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spacy.language import Language
 
-from ..features.defaults import CHUNK_TEMPLATES, ENTITY_TEMPLATES
-from ..targets.base import Target
+from .features.defaults import CHUNK_TEMPLATES, ENTITY_TEMPLATES
+from .targets.target import Target
 
 if TYPE_CHECKING:
     from .component import SparseCRFPipe

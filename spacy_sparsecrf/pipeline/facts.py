@@ -5,8 +5,8 @@ from operator import attrgetter
 from typing import Any
 
 from ..compatible import facts_of_run
-from ..features.attributes.stage import DOC_ENTITY
-from ..targets.spans import SpanTarget
+from .features.attributes.stage import DOC_ENTITY
+from .targets.spans import SpanTarget
 
 
 def facts_of(
@@ -63,7 +63,7 @@ def _facts_of_decoding(setup: Any) -> dict[str, str]:
         "threshold": settings.threshold,
         "decoding.thresholds": decoding.thresholds,
         "decoding.outside_weight": decoding.outside_weight,
-        "features.templates": [DOC_ENTITY] if DOC_ENTITY in names else [],
+        "pipeline.features.templates": [DOC_ENTITY] if DOC_ENTITY in names else [],
     }
     if described := ", ".join(f"{key} = {value}" for key, value in of_spans.items() if value):
         facts["spans"] = described

@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, cast, overload
 import numpy as np
 from spacy.tokens import Doc, Token
 
-from ..corpus.numbering import Array, Floats, Ints, Longs, Mask, Singles
-from ..corpus.readings import Division, Readings, kept_of
-from ..decoding.chains import SpanEvents as LabelRuns
+from ..crf.compilation import watch_compilation
+from ..crf.corpus.numbering import Array, Floats, Ints, Longs, Mask, Singles
+from ..crf.corpus.readings import Division, Readings, kept_of
+from ..crf.decoding.chains import SpanEvents as LabelRuns
 from ..errors import Errors, SparseCRFError
-from ..features.featurizer import PlanFeaturizer
-from ..features.naming import NameRecord
-from ..features.tokens import Alone
-from ..progress import watch_compilation
-from ..targets.base import add_extension, ends_of
-from ..targets.scheme import LabelledSpans
-from ..targets.spans import SpanGroups, SpanTarget
 from .annotating import Expected
+from .features.featurizer import PlanFeaturizer
+from .features.naming import NameRecord
+from .features.tokens import Alone
 from .settings import DecodingSettings, NotCopied, Setup
+from .targets.scheme import LabelledSpans
+from .targets.spans import SpanGroups, SpanTarget
+from .targets.target import add_extension, ends_of
 
 if TYPE_CHECKING:
-    from ..decoding.answers import LabelDecoder
-    from ..decoding.sources import Source
-    from ..model.model import CRFModel
-    from .stack import FirstStage
+    from ..crf.decoding.answers import LabelDecoder
+    from ..crf.decoding.sources import Source
+    from ..crf.model.model import CRFModel
+    from .stacking.first_stage import FirstStage
 
 
 class Predictions(list[Ints]):
@@ -121,7 +121,7 @@ class DocPredictor(NotCopied):
         watch_compilation()
         valid = setup.transitions_of(model.labels)
         if model.first is not None:
-            from .stack import FirstStage
+            from .stacking.first_stage import FirstStage
 
             first_stage = FirstStage(setup, model.first, valid)
         return cls(
@@ -253,8 +253,8 @@ def read_docs(
 
 def _decoder(setup: Setup, model: "CRFModel", valid: Mask | None) -> "LabelDecoder":
     """Create the decoder of a model. valid: transitions, see `Decoder`."""
-    from ..decoding.decoder import Decoder
-    from ..decoding.steps import Preference, Step, Temperature
+    from ..crf.decoding.decoder import Decoder
+    from ..crf.decoding.steps import Preference, Step, Temperature
 
     decoding = setup.settings.decoding
     favourite, weight = decoding.preference(model.labels) or (0, 0.0)
@@ -266,7 +266,7 @@ def _decoder(setup: Setup, model: "CRFModel", valid: Mask | None) -> "LabelDecod
     decoder = Decoder(model, valid, favourite, options)
     if not decoding.once:
         return decoder
-    from ..decoding.once_decoder import OnceDecoder
+    from ..crf.decoding.once_decoder import OnceDecoder
 
     return OnceDecoder(decoder, setup.once(model.labels))
 

@@ -7,25 +7,25 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
 
-from ..corpus.numbering import Floats, Longs
-from ..decoding.chains import SpanEvents
+from ..crf.corpus.numbering import Floats, Longs
+from ..crf.decoding.chains import SpanEvents
+from ..crf.model.names import Names
 from ..errors import Errors, SparseCRFError
-from ..model.names import Names
-from ..targets.base import Target
-from ..targets.spans import SpanTarget
 from .prediction import Batch, DocPredictor, predict
 from .settings import Features
+from .targets.spans import SpanTarget
+from .targets.target import Target
 from .uncertainty import Uncertainty, measure
 
 if TYPE_CHECKING:
-    from ..analysis.explanation import (
+    from ..crf.model.model import CRFModel
+    from ..tools.analysis.explanation import (
         Confidences,
         DocExplanation,
         LabelledSpan,
         ModelExplanation,
         TokenExplanation,
     )
-    from ..model.model import CRFModel
     from .trained import Trained
 
 # First token, labels of the span's tokens, and labels that may follow, or None for all.
@@ -121,7 +121,7 @@ class Probabilities:
         SparseCRFError
             If there are no labels, or n is not a number of at least 1.
         """
-        from ..decoding.decoder import check_n
+        from ..crf.decoding.decoder import check_n
 
         check_n(n)
         predictor, batch = self._read([doc], forced)
@@ -313,7 +313,7 @@ class Probabilities:
         SparseCRFError
             If there are no labels.
         """
-        from ..analysis.explanation import Confidences, LabelledSpan
+        from ..tools.analysis.explanation import Confidences, LabelledSpan
 
         predictor, _ = self._read([doc], forced)
         ids = predict(predictor, [doc], forced)[0].tolist() if len(doc) else []
@@ -340,8 +340,8 @@ class Probabilities:
         ModelExplanation
             An explanation, which `render` and notebooks show as a page.
         """
-        from ..analysis.explanation import explain_model
-        from ..features.naming import constant_features
+        from ..tools.analysis.explanation import explain_model
+        from .features.naming import constant_features
 
         return explain_model(self.model, self.named(), constant_features(self.features), n)
 
@@ -365,7 +365,7 @@ class Probabilities:
         SparseCRFError
             If there are tokens but no labels.
         """
-        from ..analysis.explanation import DocExplanation
+        from ..tools.analysis.explanation import DocExplanation
 
         self._check_docs([doc])
         if not len(doc):
@@ -400,8 +400,8 @@ class Probabilities:
         SparseCRFError
             If there are no labels, or for unknown labels and positions.
         """
-        from ..analysis.explanation import Explainer, TokenExplanation
-        from ..features.naming import NameRecord
+        from ..tools.analysis.explanation import Explainer, TokenExplanation
+        from .features.naming import NameRecord
 
         if outside := [position for position in rivals if not 0 <= position < len(doc)]:
             message = Errors.SC408.format(number=0, length=1, start=outside[0], n_tokens=len(doc))
@@ -463,7 +463,7 @@ class Probabilities:
         self, doc: Doc, labels: Sequence[str], forced: bool
     ) -> tuple["LabelledSpan", ...] | None:
         """Return the spans of a Doc's labels; None without a span target."""
-        from ..analysis.explanation import LabelledSpan
+        from ..tools.analysis.explanation import LabelledSpan
 
         target, known_labels = self.target, self.predictor().labels
         if not isinstance(target, SpanTarget):

@@ -12,17 +12,17 @@ import numpy as np
 import srsly
 from spacy.language import Language
 
+from ..crf.model.model import CRFModel
+from ..crf.model.names import Names, read_feature_parts
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..features.attributes.clusters import OF_WORDS
-from ..features.classes import WordClasses, pack, unpack
-from ..features.featurizer import Featurizer, PlanFeaturizer
-from ..model.model import CRFModel
-from ..model.names import Names, read_feature_parts
 from ..schema import check_distinct, check_json, parse, reported_as
-from ..targets.base import Target
-from ..targets.spans import SpanTarget
 from .data_checks import DataChecks
+from .features.attributes.clusters import OF_WORDS
+from .features.classes import WordClasses, pack, unpack
+from .features.featurizer import Featurizer, PlanFeaturizer
 from .settings import Setup
+from .targets.spans import SpanTarget
+from .targets.target import Target
 
 FORMAT = 2  # of `cfg`; a model file has its own
 CFG, MODEL, NAMES, CLUSTERS = PARTS = "cfg", "model", "names", "clusters"

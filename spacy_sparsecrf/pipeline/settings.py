@@ -42,19 +42,19 @@ from spacy.tokens import Doc
 from typing_extensions import Self
 
 from .. import compatible
-from ..corpus.encoded import Observations
-from ..decoding.once import Once
-from ..decoding.transitions import combined_transitions
+from ..crf.corpus.encoded import Observations
+from ..crf.decoding.once import Once
+from ..crf.decoding.transitions import combined_transitions
+from ..crf.model.model import Kind
 from ..errors import Errors, SparseCRFError, nearest
-from ..model.model import Kind
 from ..registry import PartRegistry, crf_engines, crf_features, crf_solvers, crf_targets
-from ..targets.base import Target
-from ..targets.scheme import OUTSIDE
-from ..targets.spans import SpanTarget
 from .facts import facts_of
+from .targets.scheme import OUTSIDE
+from .targets.spans import SpanTarget
+from .targets.target import Target
 
 if TYPE_CHECKING:
-    from ..solvers.base import BatchSolver
+    from ..crf.solvers.solver import BatchSolver
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
 
@@ -183,12 +183,12 @@ class DecodingSettings(SettingsBlock):
     once: tuple[str, ...] = Field(default=(), description='a list of names, such as ["LOC"]')
 
     def preference(self, labels: Sequence[str]) -> tuple[int, float] | None:
-        """Return the outside label, if any, and its weight; see `decoding.decoder.Decoder`."""
+        """Return the outside label, if any, and its weight; see `crf.decoding.decoder.Decoder`."""
         return (labels.index(OUTSIDE), self.outside_weight) if OUTSIDE in labels else None
 
 
 class StackSettings(SettingsBlock):
-    """Settings of two-stage models, see `pipeline.stack`.
+    """Settings of two-stage models, see `pipeline.stacking.first_stage`.
 
     folds: number of parts of the corpus; a first-stage model trained on the other parts labels each
         part; 0: there is one stage only.
@@ -205,7 +205,7 @@ class StackSettings(SettingsBlock):
 
 
 class WarmStartSettings(SettingsBlock):
-    """Settings of the warm start, see `solvers.warm_start`; None: the default of the solver."""
+    """Settings of the warm start, see `crf.solvers.warm_start`; None: the default of the solver."""
 
     epochs: _Natural | None = Field(default=None, description="a whole number >= 0")
     averaged: _Truth | None = Field(default=None, description="true or false")
@@ -214,7 +214,7 @@ class WarmStartSettings(SettingsBlock):
 
 
 class PolishSettings(SettingsBlock):
-    """Settings of polishing, see `training.run.Polish`."""
+    """Settings of polishing, see `crf.training.run.Polish`."""
 
     iterations: _Natural = 0
     l2: _Number = 1e-5
@@ -340,7 +340,7 @@ class Setup(NamedTuple):
         RAISES: SparseCRFError for unknown names, also in `thresholds` and `once`, if no sequence
             of some length is valid, and for more labels than fit in memory.
         """
-        from ..loss.size import check_labels_fit  # imports numba
+        from ..crf.loss.size import check_labels_fit  # imports numba
 
         check_labels_fit(len(labels), f"Component '{self.name}'")
         decoding, valid = self.settings.decoding, self.target.valid_transitions(labels)

@@ -9,13 +9,13 @@ from typing import Any
 from spacy.language import Language
 
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..targets.base import Target
-from ..targets.entities import Entities
-from ..targets.token_attribute import PREFIX, TOKEN_ATTR
 from .annotations import Annotations
 from .loop import ONE_STEP
-from .scorers import DEFAULT_ATTR, TOKEN_SCORER
 from .settings import Setup
+from .targets.entities import Entities
+from .targets.target import Target
+from .targets.token_attribute import PREFIX, TOKEN_ATTR
+from .token_scorer import DEFAULT_ATTR, TOKEN_SCORER
 
 MOST_STEPS = 10  # maximum between two evaluations without a warning
 DEFAULT_SCORE = "tag_acc"

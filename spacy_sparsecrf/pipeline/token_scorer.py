@@ -9,7 +9,7 @@ from spacy.tokens import Token
 from spacy.training import Example
 from spacy.util import registry
 
-from ..targets.token_attribute import PREFIX, TOKEN_ATTR
+from .targets.token_attribute import PREFIX, TOKEN_ATTR
 
 DEFAULT_ATTR = "tag"
 TOKEN_SCORER = "spacy_sparsecrf.token_scorer.v1"

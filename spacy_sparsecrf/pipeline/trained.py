@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ..crf.model.model import CRFModel
+from ..crf.model.names import Names
 from ..errors import Errors, SparseCRFError
-from ..model.model import CRFModel
-from ..model.names import Names
 from .annotating import Expected
 from .prediction import DocPredictor
 from .serialization import NEW_CFG

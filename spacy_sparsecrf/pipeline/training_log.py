@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-from .rendering import fill
-
 
 class Iteration(NamedTuple):
     """Progress of training after some iterations.
@@ -49,4 +47,6 @@ class TrainingLog(list[Iteration]):
         return f"TrainingLog({self[-1] if self else 'no iterations'})"
 
     def _repr_html_(self) -> str:
+        from ..tools.pages.rendering import fill
+
         return fill("training_log.html", log=self)

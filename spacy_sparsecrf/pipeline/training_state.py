@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 from spacy.util import logger
 
-from ..corpus.gold import InvalidGoldError
+from ..crf.corpus.gold import InvalidGoldError
+from ..crf.model.model import CRFModel
 from ..errors import Errors, SparseCRFError, Warnings, printable, warn
-from ..features.naming import NameRecord
-from ..model.model import CRFModel
 from ..progress import Task
 from ..progress import report as report_line
 from .data_checks import DataChecks
-from .reader import EncodedExamples, Job
+from .encoding import EncodedExamples, Job
+from .features.naming import NameRecord
 from .serialization import Earlier
 from .settings import NotCopied, Setup
 from .trained import no_model
 
 if TYPE_CHECKING:
-    from ..distributed.loss import Partition
-    from ..solvers.base import StepReport
-    from ..training.training import Training
-    from .drivers import Stack
+    from ..crf.solvers.solver import StepReport
+    from ..crf.training.training import Training
+    from ..distributed.partitioned_loss import Partition
+    from .stacking.driver import Stack
 
 
 def driver_of(setup: Setup) -> Stack | None:
@@ -37,7 +37,7 @@ def driver_of(setup: Setup) -> Stack | None:
     stack = setup.settings.learning.stack
     if not stack.folds:
         return None
-    from .drivers import Stack
+    from .stacking.driver import Stack
 
     return Stack(setup, stack)
 
@@ -91,8 +91,8 @@ def begin(
 
 def _training(setup: Setup, read: EncodedExamples) -> partial[Any]:
     """Return a function that begins a run on a corpus, with the settings of a component."""
-    from ..training.run import Polish
-    from ..training.training import Problem, Training
+    from ..crf.training.run import Polish
+    from ..crf.training.training import Problem, Training
 
     assert read.corpus is not None
     name, labels, settings = setup.name, read.labels, setup.settings
@@ -111,7 +111,7 @@ def _training(setup: Setup, read: EncodedExamples) -> partial[Any]:
     )
     make_loss = None
     if read.partition is not None:
-        from ..distributed.training import partitioned_loss
+        from ..distributed.partition import partitioned_loss
 
         make_loss = partial(partitioned_loss, read.partition, labels, problem)
     return partial(

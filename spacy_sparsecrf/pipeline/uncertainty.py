@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..corpus.numbering import Floats, Ints
-from ..targets.scheme import OUTSIDE
-from ..targets.spans import SpanTarget
+from ..crf.corpus.numbering import Floats, Ints
 from .prediction import Batch, DocPredictor, predicted_spans
+from .targets.scheme import OUTSIDE
+from .targets.spans import SpanTarget
 
 if TYPE_CHECKING:
-    from ..decoding.answers import LabelDecoder
+    from ..crf.decoding.answers import LabelDecoder
 
 
 class Uncertainty(NamedTuple):

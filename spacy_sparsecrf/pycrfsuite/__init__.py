@@ -1,7 +1,7 @@
 """The interface of python-crfsuite: `Trainer`, `Tagger` and `ItemSequence`.
 
 Models have CRFsuite's format. A process that labels a few sequences imports the standard library
-alone; the kernels are loaded when they pay off, see `interop.sequences.prediction`.
+alone; the kernels are loaded when they pay off, see `interop.sequences.predictor`.
 """
 
 from ..interop.sequences.tagger import ItemSequence, Tagger

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.analysis.edit_weights import dump, patch
+from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
+from spacy_sparsecrf.crf.model.names import Names
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.naming import hash_names
-from spacy_sparsecrf.model.model import CRFModel, WeightTable
-from spacy_sparsecrf.model.names import Names
+from spacy_sparsecrf.pipeline.edit_weights import dump, patch
+from spacy_sparsecrf.pipeline.features.naming import hash_names
 
 from ..golden import read_golden
 from ..toy import examples_of, train

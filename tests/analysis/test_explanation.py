@@ -6,10 +6,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_sparsecrf.analysis.error_analysis import Report, find_mistakes
-from spacy_sparsecrf.analysis.explanation import DocExplanation, explain_model, outcome_names
+from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.model.model import CRFModel, WeightTable
+from spacy_sparsecrf.tools.analysis.error_analysis import Report, find_mistakes
+from spacy_sparsecrf.tools.analysis.explanation import DocExplanation, explain_model, outcome_names
 
 from ..pipeline.test_doc_probabilities import PresetTags
 from ..toy import Sentence, blank_with, docs_of, examples_of, tags_of, train

@@ -11,10 +11,10 @@ from confection import Config
 from spacy.tokens import DocBin
 from spacy.util import load_config
 
-from spacy_sparsecrf.analysis import search
-from spacy_sparsecrf.analysis.search import EncodedPipeline, Trial, TunableConfig, choose
-from spacy_sparsecrf.cli.config import make_config
 from spacy_sparsecrf.errors import Errors, SparseCRFError
+from spacy_sparsecrf.tools.analysis import search
+from spacy_sparsecrf.tools.analysis.search import EncodedPipeline, Trial, TunableConfig, choose
+from spacy_sparsecrf.tools.cli.config import make_config
 
 from ..cli.commands import run
 from ..conftest import SHIPPED_CONFIG, Corpus, make_corpus

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from spacy_sparsecrf.corpus.encoded import Observations
-from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.features.classes import WordClasses, pack, unpack
-from spacy_sparsecrf.model.model import CRFModel, WeightTable
+from spacy_sparsecrf.crf.corpus.encoded import Observations
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
+from spacy_sparsecrf.pipeline.features.classes import WordClasses, pack, unpack
 
 from .files import ClassesFile, File
 

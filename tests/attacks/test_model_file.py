@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.schema import MAX_JSON, MAX_STRUCTURE
 
 from .files import sealed, taken_apart

@@ -24,18 +24,18 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.corpus.words import words_of
+from spacy_sparsecrf.crf.corpus.blanks import words_of
+from spacy_sparsecrf.crf.model.names import Names
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.features.class_sources import check_sources, read_classes
-from spacy_sparsecrf.features.featurizer import Featurizer, PlanFeaturizer
-from spacy_sparsecrf.features.naming import NameRecord, hash_names
-from spacy_sparsecrf.interop.attributes import parse_columns
+from spacy_sparsecrf.interop.column_attributes import parse_columns
 from spacy_sparsecrf.interop.docs import STORED, read_docs, write_docs
 from spacy_sparsecrf.interop.fitting import Misfit, RecordReader
 from spacy_sparsecrf.interop.formats import Format, open_records, open_source
 from spacy_sparsecrf.interop.importing import import_model, set_weights
-from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
-from spacy_sparsecrf.model.names import Names
+from spacy_sparsecrf.interop.patterns.pattern_featurizer import CRFPPTemplates, WapitiPatterns
+from spacy_sparsecrf.pipeline.features.class_sources import check_sources, read_classes
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer, PlanFeaturizer
+from spacy_sparsecrf.pipeline.features.naming import NameRecord, hash_names
 
 from ..toy import blank_with, train
 from .kinds import QUIET, use_classes, use_model

@@ -16,11 +16,11 @@ from spacy.util import load_config, load_model_from_config, logger
 from thinc.api import Config
 
 from spacy_sparsecrf import __version__
-from spacy_sparsecrf.analysis.error_analysis import find_mistakes
-from spacy_sparsecrf.cli.config import shipped_configs
+from spacy_sparsecrf.crf.loss.size import as_text
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.loss.size import as_text
-from spacy_sparsecrf.pages.rendering import render
+from spacy_sparsecrf.tools.analysis.error_analysis import find_mistakes
+from spacy_sparsecrf.tools.cli.config import shipped_configs
+from spacy_sparsecrf.tools.pages.rendering import render
 
 from ..analysis.test_explanation import mistagged
 from ..conftest import CONFIGS, EXAMPLES, SHIPPED_CONFIG

@@ -13,9 +13,9 @@ import pytest
 import spacy
 
 from spacy_sparsecrf.__main__ import GROUPS
-from spacy_sparsecrf.cli.printing import LINE, print_table
+from spacy_sparsecrf.crf.model.names import escape, read_name, unescape, write_name
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning, printable, warn
-from spacy_sparsecrf.model.names import escape, read_name, unescape, write_name
+from spacy_sparsecrf.tools.cli.printing import LINE, print_table
 
 from ..toy import blank_with, examples_of, train, write_corpus
 from .commands import run

@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
-from spacy_sparsecrf.corpus.numbering import number_features, number_hashes, runs_of_tokens
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.corpus.numbering import number_features, number_hashes, runs_of_tokens
 
 
 def made_up(seed: int, start_label: bool) -> tuple[Observations, np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from spacy_sparsecrf.corpus.encoded import Observations
-from spacy_sparsecrf.model.model import CRFModel, WeightTable
+from spacy_sparsecrf.crf.corpus.encoded import Observations
+from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
 
 from ..features.reference_values import random_value_problem
 from ..reference import Problem, local_log_probabilities, random_problem

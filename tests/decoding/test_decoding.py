@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import Observations
-from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.decoding.steps import Preference, Temperature
-from spacy_sparsecrf.decoding.transitions import Transitions, combined_transitions
+from spacy_sparsecrf.crf.corpus.encoded import Observations
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.decoding.steps import Preference, Temperature
+from spacy_sparsecrf.crf.decoding.transitions import Transitions, combined_transitions
+from spacy_sparsecrf.crf.kernels.layout import Scored
+from spacy_sparsecrf.crf.kernels.viterbi import viterbi
+from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.kernels.layout import Scored
-from spacy_sparsecrf.kernels.viterbi import viterbi
-from spacy_sparsecrf.model.model import CRFModel
 
 from ..data import ORACLE, needs, read_oracle
 from ..kernels.kernel_functions import function

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.decoding import once as home
-from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.decoding.once import Once
-from spacy_sparsecrf.decoding.once_decoder import OnceDecoder
-from spacy_sparsecrf.decoding.plain import PlainChain
-from spacy_sparsecrf.decoding.steps import Preference
+from spacy_sparsecrf.crf.decoding import once as home
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.decoding.once import Once
+from spacy_sparsecrf.crf.decoding.once_decoder import OnceDecoder
+from spacy_sparsecrf.crf.decoding.plain import PlainChain
+from spacy_sparsecrf.crf.decoding.steps import Preference
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from ..reference import n_repetitions, obeying

@@ -6,12 +6,12 @@ import warnings
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.decoding import decoder as decoding
-from spacy_sparsecrf.decoding.chains import SpanEvents
-from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.decoding.probabilities import Posterior
+from spacy_sparsecrf.crf.decoding import decoder as decoding
+from spacy_sparsecrf.crf.decoding.chains import SpanEvents
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.decoding.posterior import Posterior
+from spacy_sparsecrf.crf.kernels import log_space
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.kernels import log_space
 
 from .decoding_reference import KINDS, make_case, n_illegal, random_mask, random_permitted
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
-from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, Scheme
+from spacy_sparsecrf.pipeline.targets.scheme import LETTERS, OUTSIDE, Scheme
 
 from ..toy import blank_with
 from .span_cases import add_spans, scores_of, span_lists, spans_of

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.corpus.encoded import Observations
-from spacy_sparsecrf.decoding import rows as word_sums
-from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.decoding.rows import ModelRows, WordScores
-from spacy_sparsecrf.features import lexemes
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.kernels import model_lookup
-from spacy_sparsecrf.model.model import CRFModel, WeightTable
+from spacy_sparsecrf.crf.corpus.encoded import Observations
+from spacy_sparsecrf.crf.decoding import rows as word_sums
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.decoding.rows import ModelRows, WordScores
+from spacy_sparsecrf.crf.kernels import model_lookup
+from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
+from spacy_sparsecrf.pipeline.features import lexemes
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
 from ..features.feature_cases import EVERY_TEMPLATE
 from ..toy import vocab_of

@@ -11,8 +11,8 @@ from typing import Any
 import spacy
 from spacy.language import Language
 
+from spacy_sparsecrf.crf.parallel import Args, WorkerPool
 from spacy_sparsecrf.distributed.ray_engine import Ray
-from spacy_sparsecrf.parallel import Args, WorkerPool
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 from spacy_sparsecrf.pipeline.engines import Engine
 

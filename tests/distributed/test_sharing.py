@@ -13,20 +13,20 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import load_model_from_config
 from thinc.api import Config
 
-from spacy_sparsecrf.cli.config import shipped_configs
-from spacy_sparsecrf.corpus.index import Index, joined
+from spacy_sparsecrf.crf.corpus.index import Index, joined
+from spacy_sparsecrf.crf.parallel import WorkerPool
 from spacy_sparsecrf.distributed.gathering import gather
+from spacy_sparsecrf.distributed.partition import WorkerShard
 from spacy_sparsecrf.distributed.ray_engine import Ray
-from spacy_sparsecrf.distributed.training import WorkerShard
 from spacy_sparsecrf.distributed.worker import Brief, Worker
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.features.naming import NameRecord
-from spacy_sparsecrf.parallel import WorkerPool
 from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block, shard_files
 from spacy_sparsecrf.pipeline.data_checks import DataChecks
+from spacy_sparsecrf.pipeline.encoding import Job, LabelIds, encode_corpus
 from spacy_sparsecrf.pipeline.engines import Threads
-from spacy_sparsecrf.pipeline.reader import Job, LabelIds, encode_corpus
+from spacy_sparsecrf.pipeline.features.naming import NameRecord
 from spacy_sparsecrf.pipeline.spacy_loop import block_of
+from spacy_sparsecrf.tools.cli.config import shipped_configs
 
 from ..decoding.span_cases import TRAINING, span_examples
 from ..reference import random_problem

@@ -7,11 +7,11 @@ from pathlib import Path
 import spacy
 from spacy.language import Language
 
-from spacy_sparsecrf.features.attributes.annotations import Annotation
-from spacy_sparsecrf.features.attributes.base import WordAttribute
-from spacy_sparsecrf.features.attributes.expressions import Expression
-from spacy_sparsecrf.features.attributes.registry import ATTRIBUTES
-from spacy_sparsecrf.features.attributes.words import Affix
+from spacy_sparsecrf.pipeline.features.attributes.annotation import Annotation
+from spacy_sparsecrf.pipeline.features.attributes.attribute import WordAttribute
+from spacy_sparsecrf.pipeline.features.attributes.expressions import Expression
+from spacy_sparsecrf.pipeline.features.attributes.table import ATTRIBUTES
+from spacy_sparsecrf.pipeline.features.attributes.words import Affix
 
 SENTENCE = ["Ms.", "Straße", "sold", "12", "e-mails", "!"]
 PATTERN = r'("[A-Za-z0-9é]+[.!]?")'

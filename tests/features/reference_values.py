@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.corpus.encoded import Observations
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import Observations
 
 from ..reference import Problem, random_observations
 

@@ -17,13 +17,13 @@ from spacy.tokens import Doc, Span, Token
 from spacy.tokens.underscore import Underscore
 from spacy.vocab import Vocab
 
+from spacy_sparsecrf.crf.model.names import ALWAYS
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes.registry import ATTRIBUTES
-from spacy_sparsecrf.features.attributes.stage import Prediction
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.naming import NameRecord, hash_names
-from spacy_sparsecrf.interop.patterns.featurizer import WapitiPatterns
-from spacy_sparsecrf.model.names import ALWAYS
+from spacy_sparsecrf.interop.patterns.pattern_featurizer import WapitiPatterns
+from spacy_sparsecrf.pipeline.features.attributes.stage import Prediction
+from spacy_sparsecrf.pipeline.features.attributes.table import ATTRIBUTES
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.naming import NameRecord, hash_names
 
 from ..model.names_cases import names_of
 from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of

@@ -13,9 +13,9 @@ from spacy.tokens import Doc
 from spacy.util import registry
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.features.classes import ClassReader, WordClasses, pack, unpack
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.templates import parse_templates
+from spacy_sparsecrf.pipeline.features.classes import ClassReader, WordClasses, pack, unpack
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.templates import parse_templates
 
 from ..toy import ENGLISH, blank_with, examples_of, make_sentences, pickled, train
 from .feature_cases import check_saved

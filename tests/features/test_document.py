@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.features.attributes.document import DocAttribute
-from spacy_sparsecrf.features.attributes.registry import ATTRIBUTES
-from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.attributes.document import DocAttribute
+from spacy_sparsecrf.pipeline.features.attributes.table import ATTRIBUTES
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
 from ..model.names_cases import names_of
 from ..toy import ENGLISH

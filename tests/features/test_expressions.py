@@ -10,9 +10,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes import expressions
-from spacy_sparsecrf.features.attributes.expressions import ExpressionReader, find_fault
-from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.attributes import expressions
+from spacy_sparsecrf.pipeline.features.attributes.expressions import ExpressionReader, find_fault
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
 from ..toy import blank_with, train, vocab_of
 from .reference_features import hash_values

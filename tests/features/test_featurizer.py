@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
 from ..toy import ENGLISH, vocab_of
 from .feature_cases import EVERY_TEMPLATE, SENTENCE

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features import lexemes
-from spacy_sparsecrf.features.attributes.ngrams import Ngrams
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.lexemes import LexemeTable
+from spacy_sparsecrf.pipeline.features import lexemes
+from spacy_sparsecrf.pipeline.features.attributes.ngrams import Ngrams
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.lexemes import LexemeTable
 
 from ..toy import ENGLISH
 from .reference_features import hash_docs

@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
 from ..golden import read_golden
 from ..toy import ENGLISH, blank_with, examples_of, make_sentences, pickled, train

@@ -10,17 +10,21 @@ from hypothesis import strategies as st
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes.base import KeyedAttribute
-from spacy_sparsecrf.features.attributes.clusters import Cluster
-from spacy_sparsecrf.features.attributes.expressions import Expression
-from spacy_sparsecrf.features.attributes.extensions import Extension, Real
-from spacy_sparsecrf.features.attributes.ngrams import Ngrams
-from spacy_sparsecrf.features.attributes.registry import ATTRIBUTES
-from spacy_sparsecrf.features.attributes.vectors import BinnedVector, RealVector
-from spacy_sparsecrf.features.attributes.words import Affix
-from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES, ENTITY_TEMPLATES, TEMPLATE_SETS
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.templates import (
+from spacy_sparsecrf.pipeline.features.attributes.attribute import KeyedAttribute
+from spacy_sparsecrf.pipeline.features.attributes.clusters import Cluster
+from spacy_sparsecrf.pipeline.features.attributes.expressions import Expression
+from spacy_sparsecrf.pipeline.features.attributes.extensions import Extension, Real
+from spacy_sparsecrf.pipeline.features.attributes.ngrams import Ngrams
+from spacy_sparsecrf.pipeline.features.attributes.table import ATTRIBUTES
+from spacy_sparsecrf.pipeline.features.attributes.word_vectors import BinnedVector, RealVector
+from spacy_sparsecrf.pipeline.features.attributes.words import Affix
+from spacy_sparsecrf.pipeline.features.defaults import (
+    DEFAULT_TEMPLATES,
+    ENTITY_TEMPLATES,
+    TEMPLATE_SETS,
+)
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.templates import (
     LIMIT,
     PlacedAttribute,
     Template,

@@ -15,8 +15,8 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.naming import hash_names
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.naming import hash_names
 
 from ..toy import blank_with, train, vocab_of
 from .reference_features import hash_values

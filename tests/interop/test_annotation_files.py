@@ -10,8 +10,8 @@ import pytest
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.cli.files import unpack
 from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.interop.text_files import unpack
 
 from ..cli.commands import run
 

@@ -15,13 +15,13 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import biluo_tags_to_spans, iob_to_biluo
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.cli.files import read_lines, unpack
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.interop.attributes import parse_columns
+from spacy_sparsecrf.interop.column_attributes import parse_columns
 from spacy_sparsecrf.interop.columns import BLANKS
 from spacy_sparsecrf.interop.docs import STORED, read_docs, write_docs
 from spacy_sparsecrf.interop.formats import Format, format_of, open_source
 from spacy_sparsecrf.interop.schemes import BadLabelError, ColumnScheme, read_spans, write_spans
+from spacy_sparsecrf.interop.text_files import read_lines, unpack
 
 from ..cli.commands import run
 from ..golden import read_golden

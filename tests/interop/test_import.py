@@ -19,8 +19,8 @@ from spacy.tokens import Doc, Token
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.interop.importing import import_model, names_by_patterns
-from spacy_sparsecrf.interop.patterns.featurizer import WAPITI
 from spacy_sparsecrf.interop.patterns.macros import parse_patterns
+from spacy_sparsecrf.interop.patterns.pattern_featurizer import WAPITI
 
 from ..cli.commands import run
 from ..golden import read_golden

@@ -6,9 +6,9 @@ import pytest
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes import expressions
 from spacy_sparsecrf.interop.patterns import macros
-from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
+from spacy_sparsecrf.interop.patterns.pattern_featurizer import CRFPPTemplates, WapitiPatterns
+from spacy_sparsecrf.pipeline.features.attributes import expressions
 
 from ..golden import read_golden
 from ..toy import ENGLISH

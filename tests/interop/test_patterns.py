@@ -13,22 +13,22 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.features.naming import templates_by_kind
-from spacy_sparsecrf.interop.patterns.featurizer import (
-    CRFPPTemplates,
-    PatternFeaturizer,
-    WapitiPatterns,
-)
-from spacy_sparsecrf.model.names import (
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.model.names import (
     read_feature,
     read_hash,
     read_name,
     read_pattern_name,
     write_pattern_name,
 )
-from spacy_sparsecrf.solvers.bcd.bcd import BCD
-from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.interop.patterns.pattern_featurizer import (
+    CRFPPTemplates,
+    PatternFeaturizer,
+    WapitiPatterns,
+)
+from spacy_sparsecrf.pipeline.features.naming import templates_by_kind
 
 from ..data import DATA, needs, read_columns
 from ..golden import read_golden

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 import srsly
 
+from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.interop.crfsuite_file import ExternalWeights, write_crfsuite
-from spacy_sparsecrf.interop.sequences import prediction
-from spacy_sparsecrf.interop.sequences.prediction import PlainRoad
-from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.interop.sequences import predictor as prediction
+from spacy_sparsecrf.interop.sequences.predictor import PlainRoad
 from spacy_sparsecrf.pycrfsuite import ItemSequence, Tagger, Trainer
 from spacy_sparsecrf.sklearn import CRF
 
@@ -70,7 +70,7 @@ assert labels == {CRF(model_filename=str(path)).predict_single(X[0])!r}
 assert 0 < tagger.probability(labels) <= tagger.marginal(labels[0], 0) <= 1
 heavy = {{"numpy", "numba", "spacy", "sklearn", "srsly", "scipy"}}
 assert not heavy & {{name.partition(".")[0] for name in sys.modules.keys() - before}}
-PlainRoad = sys.modules["spacy_sparsecrf.interop.sequences.prediction"].PlainRoad
+PlainRoad = sys.modules["spacy_sparsecrf.interop.sequences.predictor"].PlainRoad
 PlainRoad.left = 0
 assert tagger.tag(x) == labels and "numba" in sys.modules
 """
@@ -395,7 +395,7 @@ def many_labels(n: int) -> bytes:
 @ROADS
 def test_labels_whose_pairs_take_too_much_memory_are_refused(n, needs, plain, monkeypatch):
     """30,000 labels without weights of pairs are a file of 1.3 MB, and matrices of 29 GB."""
-    monkeypatch.setattr("spacy_sparsecrf.loss.size.available_memory", lambda: 500_000_000)
+    monkeypatch.setattr("spacy_sparsecrf.crf.loss.size.available_memory", lambda: 500_000_000)
     data = many_labels(n)
     tracemalloc.start()
     with pytest.raises(SparseCRFError, match=f"SC222] the model has {n} labels.*{needs}"):

@@ -5,7 +5,7 @@ from typing import Any
 
 from numba.core.registry import CPUDispatcher
 
-from spacy_sparsecrf.kernels.numba_support import kernel as compile_kernel
+from spacy_sparsecrf.crf.kernels.numba_support import kernel as compile_kernel
 
 
 @cache

@@ -49,8 +49,8 @@ def hide(name: str) -> None:
 
 def compile() -> list[float]:
     """Return the results of a kernel that is compiled with functions of other modules."""
-    from spacy_sparsecrf.kernels.numba_support import kernel
-    from spacy_sparsecrf.kernels.products import advance
+    from spacy_sparsecrf.crf.kernels.numba_support import kernel
+    from spacy_sparsecrf.crf.kernels.products import advance
 
     @kernel(allocates=True)
     def multiply(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
@@ -68,7 +68,7 @@ def run(name: str) -> None:
         hide(name)
     found = compile()
 
-    from spacy_sparsecrf.kernels.numba_support import IS_STANDARD
+    from spacy_sparsecrf.crf.kernels.numba_support import IS_STANDARD
 
     sys.stdout.write(json.dumps([name, IS_STANDARD, found]) + "\n")
     sys.stdout.flush()
@@ -76,7 +76,7 @@ def run(name: str) -> None:
 
 if __name__ == "__main__":
     numba.njit(lambda x: x)(0.0)  # numba loads what it compiles with, once for all processes
-    assert "spacy_sparsecrf.kernels.numba_support" not in sys.modules
+    assert "spacy_sparsecrf.crf.kernels.numba_support" not in sys.modules
     for name in sys.argv[1:]:
         if os.fork():
             os.wait()

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import spacy
 
-from spacy_sparsecrf.cli.warmup import all_kinds
 from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.tools.cli.warmup import all_kinds
 
 from ..toy import examples_of, make_sentences, train
 

@@ -14,20 +14,20 @@ import numpy as np
 from numba import types
 from numba.extending import typeof_impl
 
-from spacy_sparsecrf.cli.warmup import all_kinds, train_and_predict
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.crf.kernels import viterbi
+from spacy_sparsecrf.crf.kernels.minibatch import SGD
+from spacy_sparsecrf.crf.kernels.numba_support import Bound
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.examples import MinibatchDescent
+from spacy_sparsecrf.crf.loss.hessian_products import HessianProduct
+from spacy_sparsecrf.crf.loss.wrappers import observed_only
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.kernels import viterbi
-from spacy_sparsecrf.kernels.minibatch import SGD
-from spacy_sparsecrf.kernels.numba_support import Bound
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import MinibatchDescent
-from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.loss.wrappers import observed_only
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.targets.scheme import span_kernels
+from spacy_sparsecrf.pipeline.targets.scheme import span_kernels
+from spacy_sparsecrf.tools.cli.warmup import all_kinds, train_and_predict
 
 from ..features.reference_values import random_value_problem
 from ..loss.layouts import LAYOUTS
@@ -150,8 +150,8 @@ def _chains(corpus: EncodedCorpus, n_labels: int, theta: np.ndarray, precision: 
 def _graphs() -> None:
     """Evaluate the loss of lattices, of all graphs and of one, by each method of inference."""
     # Imported while kernels are recorded, since a table of methods holds kernels.
-    from spacy_sparsecrf.graphs.graph_inference import METHODS, Inference
-    from spacy_sparsecrf.graphs.loss import GraphLoss
+    from spacy_sparsecrf.crf.graphs.graph_inference import METHODS, Inference
+    from spacy_sparsecrf.crf.graphs.graph_loss import GraphLoss
 
     from ..loss.test_graph import encoded
 

@@ -13,8 +13,8 @@ from typing import Any
 from numba import types
 
 from spacy_sparsecrf.__main__ import app
-from spacy_sparsecrf.cli.warmup import all_kinds, train_and_predict
 from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.tools.cli.warmup import all_kinds, train_and_predict
 
 from .compiled_cases import Signatures, all_kernels
 

@@ -19,10 +19,10 @@ from numba.core.caching import _CacheLocator
 from numba.core.errors import TypingError
 
 import spacy_sparsecrf
-from spacy_sparsecrf import progress
+from spacy_sparsecrf.crf import compilation
+from spacy_sparsecrf.crf.kernels import cache_dir, cache_files
+from spacy_sparsecrf.crf.kernels.numba_support import caching, kernel
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.kernels import cache_dir, cache_files
-from spacy_sparsecrf.kernels.numba_support import caching, kernel
 
 # An audit hook refuses writes as a read-only disk does, also for root.
 READ_ONLY = """
@@ -51,8 +51,8 @@ event.register("numba:compile", compiled)
 """
 SUM = """
 import numpy as np
-from spacy_sparsecrf.kernels.numba_support import is_compiled, is_kept
-from spacy_sparsecrf.kernels.indexing import sum_columns
+from spacy_sparsecrf.crf.kernels.numba_support import is_compiled, is_kept
+from spacy_sparsecrf.crf.kernels.indexing import sum_columns
 def run():
     totals, columns = np.zeros(2), np.array([1, 0], np.int32)
     sum_columns(np.array([0, 1, 2]), columns, np.array([1.0, 2.0]), totals)
@@ -90,7 +90,9 @@ def run(package: Path, home: Path, code: str, cache: Path | None = None) -> str:
 @pytest.fixture
 def cache(everything_compiled, package, tmp_path) -> Path:
     """A cache for `package` that lacks the code of some kernels, also of prediction."""
-    name = _CacheLocator.get_suitable_cache_subpath(str(package / "spacy_sparsecrf/kernels/x.py"))
+    name = _CacheLocator.get_suitable_cache_subpath(
+        str(package / "spacy_sparsecrf/crf/kernels/x.py")
+    )
     [code] = everything_compiled.cache.glob("kernels_*")
     lacking = shutil.ignore_patterns("hashing.*", "indexing.*", "viterbi.*")
     shutil.copytree(code, tmp_path / "cache" / name, ignore=lacking)
@@ -114,7 +116,7 @@ def test_where_nothing_can_be_kept_everything_works_with_one_warning(package, ho
 
 
 def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, home, cache):
-    beside = package / "spacy_sparsecrf" / "kernels" / "__pycache__"
+    beside = package / "spacy_sparsecrf" / "crf" / "kernels" / "__pycache__"
     run(package, home, PREDICT, cache)
     read = READ_ONLY + COMPILED + PREDICT + "assert refused and not compiled.buffer\n"
     # Modules for compiling are not imported if there is nothing to compile.
@@ -156,7 +158,7 @@ def test_code_that_others_may_have_written_is_left_alone(package, home, tmp_path
     for path in [cache, *cache.rglob("*")]:
         path.chmod(0o777)
     compiled = "assert not is_compiled(sum_columns)\nrun()\nassert is_kept(sum_columns)"
-    watched = "import spacy\nfrom spacy_sparsecrf.progress import watch_compilation\n"
+    watched = "import spacy\nfrom spacy_sparsecrf.crf.compilation import watch_compilation\n"
     watched += "watch_compilation()\nspacy.logger.setLevel({level!r})\n"
     told = run(package, home, watched.format(level="WARNING") + SUM + compiled, cache)
     assert (
@@ -299,7 +301,7 @@ def halve(monkeypatch, tmp_path):
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(cache_files, "_patience", {"seconds": 60.0})
     cache_dir.damaged.clear()
-    progress._warn_once.cache_clear()
+    compilation._warn_once.cache_clear()
 
     def make():
         @kernel
@@ -361,7 +363,7 @@ if os.name == "posix":
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_file_of_code_is_compiled_again(damage, halve):
-    progress.watch_compilation()
+    compilation.watch_compilation()
     first = halve()
     first(1.0)
     path = code_of(first)
@@ -375,7 +377,7 @@ def test_a_damaged_file_of_code_is_compiled_again(damage, halve):
 
 
 def test_a_directory_in_place_of_a_file_costs_only_its_code(halve):
-    progress.watch_compilation()
+    compilation.watch_compilation()
     first = halve()
     first(1.0)
     path = code_of(first)
@@ -399,8 +401,8 @@ def test_code_with_other_types_of_the_same_names_is_compiled_again(halve):
 
 PRODUCT = """
 import sys, numpy as np
-from spacy_sparsecrf.kernels.numba_support import is_compiled, is_kept
-from spacy_sparsecrf.kernels.weight_vectors import inner_product
+from spacy_sparsecrf.crf.kernels.numba_support import is_compiled, is_kept
+from spacy_sparsecrf.crf.kernels.weight_vectors import inner_product
 def run():
     row = np.arange(16.0)
     found = inner_product(row, row)
@@ -418,7 +420,7 @@ os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.mark.skipif(os.name != "posix", reason="disks have no limit")
 def test_code_of_another_version_is_never_used(package, home, tmp_path):
-    cache, source = tmp_path / "cache", package / "spacy_sparsecrf" / "kernels" / "small.py"
+    cache, source = tmp_path / "cache", package / "spacy_sparsecrf" / "crf" / "kernels" / "small.py"
     old = source.read_text(encoding="utf-8")
     start = old.index("def dot(")
     new = old[:start] + old[start:].replace("return found", "return -found", 1)
@@ -439,8 +441,8 @@ def test_code_of_another_version_is_never_used(package, home, tmp_path):
 EVIL = """
 import hashlib, os, pickle, shutil
 from pathlib import Path
-from spacy_sparsecrf.kernels import cache_files
-from spacy_sparsecrf.progress import watch_compilation
+from spacy_sparsecrf.crf.kernels import cache_files
+from spacy_sparsecrf.crf.compilation import watch_compilation
 class Evil:
     def __reduce__(self):
         return os._exit, (3,)
@@ -491,7 +493,7 @@ def test_new_directories_are_the_users_own_also_with_umask_0(package, home):
     [{"NUMBA_CACHE_DIR": "~/code"}, {"NUMBA_CACHE_DIR": "code"}, {"HOME": "."}, {"HOME": "~"}],
 )
 def test_relative_directories_are_never_used(variables, package, home):
-    watched = "from spacy_sparsecrf.progress import watch_compilation\nwatch_compilation()\n"
+    watched = "from spacy_sparsecrf.crf.compilation import watch_compilation\nwatch_compilation()\n"
     environment = {"XDG_CACHE_HOME": "caches", "HOME": str(home), **variables}
     code = f"import os\nos.environ.update({environment!r})\n" + watched + PRODUCT + "run()"
     told = run(package, home, code)

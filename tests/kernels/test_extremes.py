@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 
 from ..loss.layouts import in_every_layout
 from ..reference import random_problem

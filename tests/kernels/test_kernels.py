@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.kernels import hashing
-from spacy_sparsecrf.kernels.exp import exp_shifted, exponentiate, log
-from spacy_sparsecrf.kernels.layout import HashPlan, Tokens
-from spacy_sparsecrf.kernels.values import value_scores
-from spacy_sparsecrf.kernels.vectors import multiply_add
+from spacy_sparsecrf.crf.kernels import hashing
+from spacy_sparsecrf.crf.kernels.exp import exp_shifted, exponentiate, log
+from spacy_sparsecrf.crf.kernels.layout import HashPlan, Tokens
+from spacy_sparsecrf.crf.kernels.simd import multiply_add
+from spacy_sparsecrf.crf.kernels.values import value_scores
 
 from ..features.reference_features import mix
 from .kernel_functions import compiled, function

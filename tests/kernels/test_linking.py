@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numba.core.codegen import JITCodeLibrary
 
-from spacy_sparsecrf.kernels import numba_support
-from spacy_sparsecrf.kernels.numba_support import bind, inlined, kernel, linking
+from spacy_sparsecrf.crf.kernels import numba_support
+from spacy_sparsecrf.crf.kernels.numba_support import bind, inlined, kernel, linking
 
 
 @inlined

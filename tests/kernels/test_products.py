@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.layout import Floats
-from spacy_sparsecrf.kernels.numba_support import kernel
-from spacy_sparsecrf.kernels.products import (
+from spacy_sparsecrf.crf.kernels.layout import Floats
+from spacy_sparsecrf.crf.kernels.numba_support import kernel
+from spacy_sparsecrf.crf.kernels.products import (
     add_outer_products,
     add_weights,
     advance,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.workspace import Limits
+from spacy_sparsecrf.crf.loss.workspace import Limits
 
 # Minimum share of the tokens from which a feature is in matrices, by the resulting layout.
 _SHARES = {"matrices": 0.0, "frequent": 0.27, "entries": np.inf}

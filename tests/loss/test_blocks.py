@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.corpus.encoded import Observations
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.working import ChainWorkingLoss
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.bcd.block_loss import BlockDescent, BlockLayout
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import Observations
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.working import ChainWorkingLoss
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.bcd.block_loss import BlockDescent, BlockLayout
 
 from ..reference import Problem, random_problem
 from ..solvers.cases import working_loss as everything

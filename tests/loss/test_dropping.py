@@ -5,19 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.coordinates import Coordinates
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus
-from spacy_sparsecrf.corpus.transform import without_idle
+from spacy_sparsecrf.crf.corpus.coordinates import Coordinates
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.crf.corpus.transform import without_idle
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.per_token import corpus_of_kind, local_corpus, warn_of_pairs
+from spacy_sparsecrf.crf.loss.subproblems import cluster_bounds, cluster_parts
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.training.training import Training
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus, warn_of_pairs
-from spacy_sparsecrf.loss.subproblems import (
-    cluster_bounds,
-    cluster_parts,
-)
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem
@@ -81,7 +78,7 @@ def test_the_minimum_is_the_same(monkeypatch, kind):
     dropping = train(corpus, 1.05, kind=kind)
     assert (np.diff(dropping._runs[0].loss.space.lattice.feature_tokens.indptr) == 0).any()
     monkeypatch.setattr(
-        "spacy_sparsecrf.training.training.without_idle", lambda corpus, *others: corpus
+        "spacy_sparsecrf.crf.training.training.without_idle", lambda corpus, *others: corpus
     )
     whole = train(corpus, 1.05, kind=kind)
     assert dropping.objective == pytest.approx(whole.objective, rel=1e-9)

@@ -11,10 +11,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.sequence import example_loss
-from spacy_sparsecrf.loss.examples import new_workspace
-from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.loss.workspace import LIMITS, Limits
+from spacy_sparsecrf.crf.kernels.sequence import example_loss
+from spacy_sparsecrf.crf.loss.examples import new_workspace
+from spacy_sparsecrf.crf.loss.hessian_products import HessianProduct
+from spacy_sparsecrf.crf.loss.workspace import LIMITS, Limits
 
 from ..features.reference_values import random_value_problem
 from ..kernels.kernel_functions import compiled

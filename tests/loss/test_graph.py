@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_sparsecrf.crf.graphs.encoded_graphs import EncodedGraph, GraphBuilder, Observed
+from spacy_sparsecrf.crf.graphs.graph_inference import GraphInference, Inference
+from spacy_sparsecrf.crf.graphs.graph_loss import GraphLoss
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.crf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.rprop import RPROP
+from spacy_sparsecrf.crf.solvers.sgd import SGD
+from spacy_sparsecrf.crf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.crf.solvers.smd import SMD
+from spacy_sparsecrf.crf.solvers.solver import BatchSolver
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.graphs.encoded import EncodedGraph, GraphBuilder, Observed
-from spacy_sparsecrf.graphs.graph_inference import GraphInference, Inference
-from spacy_sparsecrf.graphs.loss import GraphLoss
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.adagrad import AdaGrad
-from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.hybrid import Hybrid
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.rprop import RPROP
-from spacy_sparsecrf.solvers.sgd import SGD
-from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
-from spacy_sparsecrf.solvers.smd import SMD
 
 from ..reference import ToyGraph, lattice_edges, random_graph, random_tree
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.hessian_products import HessianProduct
+from spacy_sparsecrf.crf.parallel import Workers
 
 from ..reference import Problem, random_problem
 from ..solvers.cases import working_loss

@@ -6,11 +6,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.loss.working import ChainWorkingLoss
-from spacy_sparsecrf.loss.workspace import LIMITS, Limits
-from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.hessian_products import HessianProduct
+from spacy_sparsecrf.crf.loss.working import ChainWorkingLoss
+from spacy_sparsecrf.crf.loss.workspace import LIMITS, Limits
+from spacy_sparsecrf.crf.parallel import Workers
 
 from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import spacy
 
+from spacy_sparsecrf.crf.kernels.layout import Scored
+from spacy_sparsecrf.crf.kernels.log_space import normalise_steps
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.per_token import local_corpus
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.kernels.layout import Scored
-from spacy_sparsecrf.kernels.log_space import normalise_steps
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.per_token import local_corpus
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.solvers.owlqn import OWLQN
 
 from ..reference import local_loss, random_problem
 from ..runs import training_of

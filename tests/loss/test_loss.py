@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.parallel import Workers
 
 from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.training import Example
 
-from spacy_sparsecrf.corpus.gold import find_invalid
+from spacy_sparsecrf.crf.corpus.gold import find_invalid
+from spacy_sparsecrf.crf.loss.workspace import Limits
+from spacy_sparsecrf.crf.loss.wrappers import observed_only
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.loss.workspace import Limits
-from spacy_sparsecrf.loss.wrappers import observed_only
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.targets.token_attribute import TokenAttribute
+from spacy_sparsecrf.pipeline.targets.token_attribute import TokenAttribute
 
 from ..reference import Problem
 from ..runs import training_of

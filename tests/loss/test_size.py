@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.size import Size, as_text, available_memory, measure
+from spacy_sparsecrf.crf.loss.workspace import LIMITS
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.size import Size, as_text, available_memory, measure
-from spacy_sparsecrf.loss.workspace import LIMITS
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.warm_start import WarmStart
 
 from ..reference import random_observations, random_problem
 from ..runs import training_of
@@ -90,7 +90,7 @@ def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
 @pytest.mark.parametrize(("l1", "code"), [(0.0, "SC320"), (0.5, "SC321")])
 def test_a_run_that_does_not_fit_is_refused(monkeypatch, l1, code):
     problem, _ = random_problem(0, 3, [5, 3, 8])
-    monkeypatch.setattr("spacy_sparsecrf.training.training.available_memory", lambda: 1000)
+    monkeypatch.setattr("spacy_sparsecrf.crf.training.training.available_memory", lambda: 1000)
     with pytest.raises(SparseCRFError, match=code) as caught:
         training_of(problem.corpus, ["a", "b", "c"], OWLQN(), l1=l1, l2=0.1, n_threads=1)
     assert str(problem.corpus.n_potential(3)) in str(caught.value)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import MinibatchDescent
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.warm_start import WarmStart
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.examples import MinibatchDescent
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.warm_start import WarmStart
 
 from ..reference import Problem, random_problem
 from ..runs import training_of

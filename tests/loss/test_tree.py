@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.tree import count_leaves, cut_leaves, maximal_subtrees, sum_over_tree
-from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.distributed.tree import (
+    count_leaves,
+    cut_leaves,
+    maximal_subtrees,
+    sum_over_tree,
+)
 
 from ..reference import random_problem, tree_sum
 from .layouts import LAYOUTS

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.hessian_products import HessianProduct
+from spacy_sparsecrf.crf.loss.per_token import local_corpus
+from spacy_sparsecrf.crf.loss.wrappers import observed_only
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.newton.newton_cg import NewtonCG
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.rprop import RPROP
+from spacy_sparsecrf.crf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.loss.per_token import local_corpus
-from spacy_sparsecrf.loss.wrappers import observed_only
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.rprop import RPROP
-from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 
 from ..features.reference_values import ValueProblem, random_value_problem, with_repeated_tests
 from ..runs import training_of

@@ -6,10 +6,10 @@ import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.naming import NameRecord, hash_names
-from spacy_sparsecrf.interop.patterns.featurizer import PatternFeaturizer
-from spacy_sparsecrf.model.names import Outside, Value, read_feature
+from spacy_sparsecrf.crf.model.names import Outside, Value, read_feature
+from spacy_sparsecrf.interop.patterns.pattern_featurizer import PatternFeaturizer
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.naming import NameRecord, hash_names
 
 from ..features.reference_features import MASK, after, before, hash_values
 

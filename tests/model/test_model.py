@@ -5,9 +5,9 @@ import struct
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.crf.model.file import FORMAT_VERSION
+from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.model.file import FORMAT_VERSION
-from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..attacks.kinds import model_of, stacked
 

@@ -10,17 +10,10 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.naming import NameRecord, hash_names
-from spacy_sparsecrf.model import names as names_module
-from spacy_sparsecrf.model.names import (
-    ALWAYS,
-    Names,
-    Outside,
-    read_hash,
-    read_name,
-    write_name,
-)
+from spacy_sparsecrf.crf.model import names as names_module
+from spacy_sparsecrf.crf.model.names import ALWAYS, Names, Outside, read_hash, read_name, write_name
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.naming import NameRecord, hash_names
 
 from ..features.reference_features import hash_values
 from ..toy import ENGLISH, blank_with, docs_of, examples_of, run_steps, train

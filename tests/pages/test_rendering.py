@@ -14,10 +14,11 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.analysis import explanation
-from spacy_sparsecrf.analysis.calibration import Bin, Calibration, Reliability, Threshold
-from spacy_sparsecrf.analysis.error_analysis import Confusion, Mistake, Report
-from spacy_sparsecrf.analysis.explanation import (
+from spacy_sparsecrf.pipeline.targets.matching import KINDS, Matches
+from spacy_sparsecrf.tools.analysis import explanation
+from spacy_sparsecrf.tools.analysis.calibration import Bin, Calibration, Reliability, Threshold
+from spacy_sparsecrf.tools.analysis.error_analysis import Confusion, Mistake, Report
+from spacy_sparsecrf.tools.analysis.explanation import (
     Contribution,
     DocExplanation,
     FeatureWeight,
@@ -26,8 +27,7 @@ from spacy_sparsecrf.analysis.explanation import (
     ModelExplanation,
     TokenExplanation,
 )
-from spacy_sparsecrf.pages.rendering import Page, render
-from spacy_sparsecrf.targets.matching import KINDS, Matches
+from spacy_sparsecrf.tools.pages.rendering import Page, render
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""

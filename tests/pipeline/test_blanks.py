@@ -11,8 +11,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_sparsecrf.corpus.words import words_of
-from spacy_sparsecrf.pages.rendering import render
+from spacy_sparsecrf.crf.corpus.blanks import words_of
+from spacy_sparsecrf.tools.pages.rendering import render
 
 from ..toy import STEMS, blank_with, examples_of, train
 

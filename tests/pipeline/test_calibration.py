@@ -11,16 +11,16 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
-from spacy_sparsecrf.analysis.calibration import (
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.pipeline.settings import DecodingSettings
+from spacy_sparsecrf.tools.analysis.calibration import (
     Threshold,
     best_weight,
     calibrate,
     reliability,
     threshold_of,
 )
-from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.pages.rendering import render
-from spacy_sparsecrf.pipeline.settings import DecodingSettings
+from spacy_sparsecrf.tools.pages.rendering import render
 
 from ..cli.commands import run
 from ..toy import blank_with, examples_of, train

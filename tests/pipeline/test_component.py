@@ -57,7 +57,7 @@ def test_labels_come_sorted_from_the_examples_and_given_ones_keep_their_order(nl
 def test_a_label_above_the_limit_is_refused_and_changes_nothing(fitted, monkeypatch):
     pipe: Any = fitted.get_pipe("sparse_crf")
     before = pipe.to_bytes()
-    monkeypatch.setattr("spacy_sparsecrf.model.model.MAX_LABELS", len(pipe.labels))
+    monkeypatch.setattr("spacy_sparsecrf.crf.model.model.MAX_LABELS", len(pipe.labels))
     with pytest.raises(SparseCRFError, match="SC311"):
         pipe.add_label("ZZ")
     assert "ZZ" not in pipe.labels and pipe.to_bytes() == before

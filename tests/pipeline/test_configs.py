@@ -16,9 +16,9 @@ from spacy.training import Example
 from spacy.util import load_config, load_config_from_str, load_model_from_config
 from thinc.api import Config
 
-from spacy_sparsecrf.cli.config import make_config, shipped_configs, with_types
-from spacy_sparsecrf.cli.solver_configs import MAXENT, TAGGER, VARIANTS
 from spacy_sparsecrf.registry import crf_solvers
+from spacy_sparsecrf.tools.cli.config import make_config, shipped_configs, with_types
+from spacy_sparsecrf.tools.cli.solver_configs import MAXENT, TAGGER, VARIANTS
 
 from ..cli.commands import run_spacy
 from ..conftest import CONFIGS

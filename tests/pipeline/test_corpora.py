@@ -20,7 +20,7 @@ from srsly.msgpack import msgpack_decoders
 
 from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.annotations import Annotations
-from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
+from spacy_sparsecrf.pipeline.example_reader import make_annotated_corpus
 
 from ..toy import blank_with, docs_of, examples_of, make_sentences, run_steps, train
 

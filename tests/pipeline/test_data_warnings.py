@@ -16,11 +16,11 @@ from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.data_checks import DataChecks
-from spacy_sparsecrf.pipeline.reader import with_negatives
-from spacy_sparsecrf.targets.base import Target
-from spacy_sparsecrf.targets.entities import Entities
-from spacy_sparsecrf.targets.spans import SpanGroups
-from spacy_sparsecrf.targets.token_attribute import TokenAttribute
+from spacy_sparsecrf.pipeline.encoding import with_negatives
+from spacy_sparsecrf.pipeline.targets.entities import Entities
+from spacy_sparsecrf.pipeline.targets.spans import SpanGroups
+from spacy_sparsecrf.pipeline.targets.target import Target
+from spacy_sparsecrf.pipeline.targets.token_attribute import TokenAttribute
 
 from ..cli.commands import run
 from ..conftest import CONFIGS

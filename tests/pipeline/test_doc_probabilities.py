@@ -13,15 +13,15 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.corpus.readings import Division
-from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.corpus.readings import Division
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.prediction import Batch
 from spacy_sparsecrf.pipeline.settings import DecodingSettings
+from spacy_sparsecrf.pipeline.targets.entities import Entities
+from spacy_sparsecrf.pipeline.targets.target import ends_of
+from spacy_sparsecrf.pipeline.targets.token_attribute import TokenAttribute
 from spacy_sparsecrf.pipeline.uncertainty import measure
-from spacy_sparsecrf.targets.base import ends_of
-from spacy_sparsecrf.targets.entities import Entities
-from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..decoding.decoding_reference import make_case
 from ..decoding.span_cases import TRAINING, span_examples

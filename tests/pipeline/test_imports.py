@@ -9,10 +9,15 @@ import pytest
 
 import spacy_sparsecrf
 
-SETTINGS = ["solvers.owlqn", "solvers.bcd", "model.model", "decoding.decoder"]
-NUMERICS = ["corpus.encoded", "penalty", "training.run", "training.training"]
-NUMERICS += ["model.file", "model.names", "analysis.explanation", "loss.chain"]
-NUMERICS += ["analysis.edit_weights"]
+SETTINGS = ["crf.solvers.owlqn", "crf.solvers.bcd", "crf.model.model", "crf.decoding.decoder"]
+NUMERICS = ["crf.corpus.encoded", "crf.penalty", "crf.training.run", "crf.training.training"]
+NUMERICS += [
+    "crf.model.file",
+    "crf.model.names",
+    "tools.analysis.explanation",
+    "crf.loss.chain_loss",
+]
+NUMERICS += ["pipeline.edit_weights"]
 
 
 def imports(modules: list[str]) -> str:
@@ -51,7 +56,7 @@ assert "numba" not in sys.modules
 for name in ("sparse_crf", "sparse_crf_ner", "sparse_crf_spans"):
     nlp.add_pipe(name)
 nlp("")
-import spacy_sparsecrf.interop.patterns.featurizer as patterns
+import spacy_sparsecrf.interop.patterns.pattern_featurizer as patterns
 patterns.WapitiPatterns("absent", columns=["orth", "tag"])
 patterns.CRFPPTemplates(text="B")
 from spacy_sparsecrf import *
@@ -68,7 +73,7 @@ nlp.initialize(lambda: examples)
 nlp.update(examples)
 nlp("a cat")
 # Components import nothing of graphs.
-assert not any(name.startswith("spacy_sparsecrf.graphs.") for name in sys.modules)
+assert not any(name.startswith("spacy_sparsecrf.crf.graphs.") for name in sys.modules)
 """
 
 

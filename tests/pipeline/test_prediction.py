@@ -14,10 +14,10 @@ from spacy.language import Language
 from spacy.strings import StringStore
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.corpus.encoded import Observations
-from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.crf.corpus.encoded import Observations
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.model.model import CRFModel
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
 from ..conftest import Corpus
 from ..toy import blank_with, docs_of, examples_of, run_steps, tags_of, train

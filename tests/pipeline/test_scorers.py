@@ -12,7 +12,7 @@ from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.pipeline.spacy_loop import check_loop
-from spacy_sparsecrf.targets.base import Target
+from spacy_sparsecrf.pipeline.targets.target import Target
 
 from ..conftest import SHIPPED_CONFIG
 from ..toy import blank_with, train

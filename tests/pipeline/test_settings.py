@@ -12,11 +12,11 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_sparsecrf.corpus.numbering import without_rare
-from spacy_sparsecrf.corpus.transform import weighted
+from spacy_sparsecrf.crf.corpus.numbering import without_rare
+from spacy_sparsecrf.crf.corpus.transform import weighted
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.tokens import joined
 from spacy_sparsecrf.pipeline.factories import COMMON, DEFAULT_LEARNING, FACTORIES, make_sparse_crf
+from spacy_sparsecrf.pipeline.features.tokens import joined
 from spacy_sparsecrf.pipeline.settings import DecodingSettings, LearningSettings
 
 from ..decoding.span_cases import TRAINING, span_examples

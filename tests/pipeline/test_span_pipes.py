@@ -13,10 +13,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 import spacy_sparsecrf
-from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
-from spacy_sparsecrf.targets.matching import KINDS
+from spacy_sparsecrf.pipeline.targets.matching import KINDS
+from spacy_sparsecrf.tools.analysis.error_analysis import find_mistakes
 
 from ..decoding.span_cases import (
     HELD_OUT,

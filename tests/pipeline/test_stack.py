@@ -14,10 +14,14 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes.stage import FirstLabels, FirstSpans, most_elsewhere
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.stacking import fill
-from spacy_sparsecrf.pipeline import stack as stacking
+from spacy_sparsecrf.pipeline.features.attributes.stage import (
+    FirstLabels,
+    FirstSpans,
+    most_elsewhere,
+)
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.stacking import first_stage as stacking
+from spacy_sparsecrf.pipeline.stacking.filling import fill
 
 from ..toy import ENGLISH, blank_with, train
 

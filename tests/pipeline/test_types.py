@@ -10,9 +10,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_config_from_str, load_model_from_config
 
-from spacy_sparsecrf.cli.config import make_config, with_types
-from spacy_sparsecrf.targets.entities import Entities
-from spacy_sparsecrf.targets.spans import SpanGroups
+from spacy_sparsecrf.pipeline.targets.entities import Entities
+from spacy_sparsecrf.pipeline.targets.spans import SpanGroups
+from spacy_sparsecrf.tools.cli.config import make_config, with_types
 
 from ..decoding.span_cases import SpanTriple, add_spans, spans_of
 from ..toy import train

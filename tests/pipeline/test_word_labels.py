@@ -13,8 +13,8 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes.clusters import OF_WORDS
-from spacy_sparsecrf.features.word_labels import (
+from spacy_sparsecrf.pipeline.features.attributes.clusters import OF_WORDS
+from spacy_sparsecrf.pipeline.features.word_labels import (
     FOLDS,
     SHARE,
     WordLabelReader,

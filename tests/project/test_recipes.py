@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_sparsecrf.features.class_sources import read_classes
-from spacy_sparsecrf.features.phrase_sources import read_phrases
+from spacy_sparsecrf.pipeline.features.class_sources import read_classes
+from spacy_sparsecrf.pipeline.features.phrase_sources import read_phrases
 
 from ..test_docs import ROOT
 

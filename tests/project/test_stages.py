@@ -10,16 +10,16 @@ from lavergne.experiments import EXPERIMENTS
 from lavergne.stages import Stages, WindowReader
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus
-from spacy_sparsecrf.features.templates import parse_templates
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.model.model import CRFModel, WeightTable
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import optimality
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import CHAIN, NOT_POLISHED, Training
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.solver import optimality
+from spacy_sparsecrf.crf.training.training import CHAIN, NOT_POLISHED, Training
+from spacy_sparsecrf.pipeline.features.templates import parse_templates
 
 from ..toy import ENGLISH
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.working import ChainWorkingLoss
-from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.working import ChainWorkingLoss
+from spacy_sparsecrf.crf.parallel import Workers
 
 from ..reference import Problem
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.bcd.bcd import BCD
-from spacy_sparsecrf.solvers.bcd.block_loss import BlockDescent
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.crf.solvers.bcd.block_loss import BlockDescent
 
 from ..loss.layouts import in_every_layout
 from ..loss.test_blocks import single_test

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.working import ChainWorkingLoss
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import StepReport, evaluate
-from spacy_sparsecrf.solvers.newton import newton_cg
-from spacy_sparsecrf.solvers.newton.newton_cg import (
+from spacy_sparsecrf.crf.loss.working import ChainWorkingLoss
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.newton import newton_cg
+from spacy_sparsecrf.crf.solvers.newton.newton_cg import (
     NewtonCG,
     NewtonCGState,
     adapted_radius,
     truncated_newton_step,
 )
+from spacy_sparsecrf.crf.solvers.solver import StepReport, evaluate
+from spacy_sparsecrf.errors import SparseCRFError
 
 from ..reference import Problem, random_problem
 from .cases import working_loss

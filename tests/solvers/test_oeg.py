@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
+from spacy_sparsecrf.crf.kernels.factors import Factors
+from spacy_sparsecrf.crf.kernels.indexing import transpose
+from spacy_sparsecrf.crf.kernels.layout import Csr
+from spacy_sparsecrf.crf.loss.working import ChainWorkingLoss
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.oeg import dual_problem
+from spacy_sparsecrf.crf.solvers.oeg.dual import is_wide
+from spacy_sparsecrf.crf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.kernels.factors import Factors
-from spacy_sparsecrf.kernels.indexing import transpose
-from spacy_sparsecrf.kernels.layout import Csr
-from spacy_sparsecrf.loss.working import ChainWorkingLoss
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.oeg import dual_problem
-from spacy_sparsecrf.solvers.oeg.dual import is_wide
-from spacy_sparsecrf.solvers.oeg.oeg import OEG
 
 from ..kernels.kernel_functions import function
 from ..reference import Problem, random_problem

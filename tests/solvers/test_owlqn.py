@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.examples import ChainExampleLoss, Sample
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import EvaluatedPoint, evaluate, take
-from spacy_sparsecrf.solvers.hybrid import Hybrid
-from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState, _interpolate, wolfe
+from spacy_sparsecrf.crf.loss.examples import ChainExampleLoss, Sample
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN, OwlqnState, _interpolate, wolfe
+from spacy_sparsecrf.crf.solvers.solver import EvaluatedPoint, evaluate, take
 
 from ..loss.layouts import in_every_layout
 from ..reference import random_problem

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_sparsecrf.crf.penalty import ElasticNet
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.penalty import ElasticNet
 
 PENALTIES = [ElasticNet(0.5, 0.0), ElasticNet(0.0, 2.0), ElasticNet(0.5, 0.1), ElasticNet(0, 0)]
 

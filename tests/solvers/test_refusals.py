@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.solver import BatchSolver
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.base import BatchSolver
 
 from ..reference import random_problem
 from ..runs import training_of

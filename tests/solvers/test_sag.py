@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.workspace import Limits
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.sag import sag
-from spacy_sparsecrf.solvers.sag.sag import REVISIT, SAG, StoredGradients
-from spacy_sparsecrf.solvers.sag.sag_updates import GROWING, PAIRED, Rules, draw
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.workspace import Limits
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.sag import sag
+from spacy_sparsecrf.crf.solvers.sag.sag import REVISIT, SAG, StoredGradients
+from spacy_sparsecrf.crf.solvers.sag.sag_updates import GROWING, PAIRED, Rules, draw
 
 from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.gis.gis import GIS
+from spacy_sparsecrf.crf.solvers.gis.gis_kernels import _solve, scaled_weight
+from spacy_sparsecrf.crf.solvers.gis.scgis import SCGIS, probabilities
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.gis.gis import GIS
-from spacy_sparsecrf.solvers.gis.kernels import _solve, scaled_weight
-from spacy_sparsecrf.solvers.gis.scgis import SCGIS, probabilities
-from spacy_sparsecrf.solvers.owlqn import OWLQN
 
 from ..kernels.kernel_functions import compiled
 from ..reference import Problem, random_problem

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN, VARIANTS
+from spacy_sparsecrf.crf.solvers.sgd import SCHEDULES
+from spacy_sparsecrf.crf.solvers.solver import BatchSolver
+from spacy_sparsecrf.crf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.owlqn import OWLQN, VARIANTS
-from spacy_sparsecrf.solvers.sgd import SCHEDULES
-from spacy_sparsecrf.solvers.warm_start import WarmStart
 
 from ..reference import random_problem
 from ..runs import training_of

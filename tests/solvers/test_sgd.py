@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.kernels.minibatch import ADAGRAD, SGD_L1, Moving, StepRule, shrink_adagrad
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.examples import ChainExampleLoss, DenseSteps, MinibatchDescent
+from spacy_sparsecrf.crf.loss.pair_potentials import PairPotentials
+from spacy_sparsecrf.crf.loss.working import ChainWorkingLoss
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.crf.solvers.sgd import SGD
+from spacy_sparsecrf.crf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.crf.solvers.smd import SMD
+from spacy_sparsecrf.crf.solvers.solver import BatchSolver
+from spacy_sparsecrf.crf.solvers.step_size import calibrate
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.kernels.minibatch import ADAGRAD, SGD_L1, Moving, StepRule, shrink_adagrad
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import ChainExampleLoss, DenseSteps, MinibatchDescent
-from spacy_sparsecrf.loss.pairs import PairPotentials
-from spacy_sparsecrf.loss.working import ChainWorkingLoss
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.adagrad import AdaGrad
-from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.calibration import calibrate
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
-from spacy_sparsecrf.solvers.sgd import SGD
-from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
-from spacy_sparsecrf.solvers.smd import SMD
 
 from ..features.reference_values import random_value_problem
 from ..kernels.kernel_functions import compiled

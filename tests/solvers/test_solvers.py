@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from spacy_sparsecrf.kernels.weight_vectors import two_loops
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.per_token import local_corpus
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers import rprop
-from spacy_sparsecrf.solvers.base import BatchSolver, EvaluatedPoint, evaluate, take
-from spacy_sparsecrf.solvers.bcd.bcd import BCD
-from spacy_sparsecrf.solvers.gis.gis import GIS
-from spacy_sparsecrf.solvers.gis.scgis import SCGIS
-from spacy_sparsecrf.solvers.hybrid import Hybrid
-from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
-from spacy_sparsecrf.solvers.oeg.oeg import OEG
-from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState, smooth_direction
-from spacy_sparsecrf.solvers.rprop import RPROP
-from spacy_sparsecrf.solvers.sag.sag import SAG
-from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.crf.kernels.weight_vectors import two_loops
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.per_token import local_corpus
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers import rprop
+from spacy_sparsecrf.crf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.crf.solvers.gis.gis import GIS
+from spacy_sparsecrf.crf.solvers.gis.scgis import SCGIS
+from spacy_sparsecrf.crf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.crf.solvers.newton.newton_cg import NewtonCG
+from spacy_sparsecrf.crf.solvers.oeg.oeg import OEG
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN, OwlqnState, smooth_direction
+from spacy_sparsecrf.crf.solvers.rprop import RPROP
+from spacy_sparsecrf.crf.solvers.sag.sag import SAG
+from spacy_sparsecrf.crf.solvers.solver import BatchSolver, EvaluatedPoint, evaluate, take
+from spacy_sparsecrf.crf.training.training import Training
 
 from ..data import ORACLE, needs, read_oracle
 from ..oracle_cases import oracle_corpus, oracle_run

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.solvers.adagrad import AdaGrad
-from spacy_sparsecrf.solvers.hybrid import Hybrid
-from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
-from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
-from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
-from spacy_sparsecrf.solvers.smd import SMD
+from spacy_sparsecrf.crf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.crf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.crf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.crf.solvers.sgd import SCHEDULES, SGD
+from spacy_sparsecrf.crf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.crf.solvers.smd import SMD
 
 from ..golden import read_golden
 from ..reference import random_problem

@@ -6,14 +6,14 @@ from scipy.special import logsumexp
 from spacy.language import Language
 from spacy.training import Example
 
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.per_token import local_corpus
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.solvers.gis.gis import GIS
+from spacy_sparsecrf.crf.solvers.gis.scgis import SCGIS
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.per_token import local_corpus
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.solvers.gis.gis import GIS
-from spacy_sparsecrf.solvers.gis.scgis import SCGIS
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 
 from ..reference import Problem, local_log_probabilities, with_before
 from ..runs import training_of

@@ -12,8 +12,8 @@ from spacy.training import Example, biluo_to_iob, iob_to_biluo
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.targets.matching import KINDS, Group, Matches
-from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, LabelledSpans, Scheme
+from spacy_sparsecrf.pipeline.targets.matching import KINDS, Group, Matches
+from spacy_sparsecrf.pipeline.targets.scheme import LETTERS, OUTSIDE, LabelledSpans, Scheme
 
 from ..decoding.span_cases import SpanTriple, span_lists
 from ..golden import read_golden

@@ -12,9 +12,9 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.targets.entities import Entities
-from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE
-from spacy_sparsecrf.targets.spans import SpanGroups, SpanTarget
+from spacy_sparsecrf.pipeline.targets.entities import Entities
+from spacy_sparsecrf.pipeline.targets.scheme import LETTERS, OUTSIDE
+from spacy_sparsecrf.pipeline.targets.spans import SpanGroups, SpanTarget
 
 from ..decoding.span_cases import add_spans, scores_of, span_lists, spans_of
 from ..support.checks import check_target

@@ -7,8 +7,8 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.targets.base import Target
-from spacy_sparsecrf.targets.token_attribute import (
+from spacy_sparsecrf.pipeline.targets.target import Target
+from spacy_sparsecrf.pipeline.targets.token_attribute import (
     TokenAttribute,
     TokenExtension,
     make_token_attribute,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.parallel import Workers
 
 from ..reference import Problem, random_problem
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.loss.per_token import local_corpus
+from spacy_sparsecrf.crf.loss.subproblems import cluster_bounds, cluster_parts
+from spacy_sparsecrf.crf.model import file as model_file
+from spacy_sparsecrf.crf.model.model import CRFModel
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.training.training import Training
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.per_token import local_corpus
-from spacy_sparsecrf.loss.subproblems import cluster_bounds, cluster_parts
-from spacy_sparsecrf.model import file as model_file
-from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
 from ..runs import training_of

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.solvers.adagrad import AdaGrad
-from spacy_sparsecrf.solvers.bcd.bcd import BCD
-from spacy_sparsecrf.solvers.hybrid import Hybrid
-from spacy_sparsecrf.solvers.oeg.oeg import OEG
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
-from spacy_sparsecrf.solvers.sag.sag import SAG
-from spacy_sparsecrf.solvers.sgd import SGD
-from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
-from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.crf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.crf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.crf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.crf.solvers.oeg.oeg import OEG
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.crf.solvers.sag.sag import SAG
+from spacy_sparsecrf.crf.solvers.sgd import SGD
+from spacy_sparsecrf.crf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.crf.solvers.smd import SMD
+from spacy_sparsecrf.crf.training.training import Training
 
 from ..reference import Problem, random_problem
 from ..runs import training_of

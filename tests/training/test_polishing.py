@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.per_token import local_corpus
-from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.per_token import local_corpus
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.solver import BatchSolver
+from spacy_sparsecrf.crf.training.run import Polish
+from spacy_sparsecrf.crf.training.training import Training
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.run import Polish
-from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
 from ..runs import training_of

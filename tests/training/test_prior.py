@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.coordinates import Weights
+from spacy_sparsecrf.crf.corpus.coordinates import Weights
+from spacy_sparsecrf.crf.loss.hessian_products import HessianProduct
+from spacy_sparsecrf.crf.loss.wrappers import Shifted
+from spacy_sparsecrf.crf.model.model import CRFModel, WeightNames
+from spacy_sparsecrf.crf.model.weights_of_run import coordinates_of, summed
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.training.run import Polish
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.loss.wrappers import Shifted
-from spacy_sparsecrf.model.coordinates import coordinates_of, summed
-from spacy_sparsecrf.model.model import CRFModel, WeightNames
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.run import Polish
 
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from spacy.training.initialize import init_nlp
 
+from spacy_sparsecrf.crf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.rprop import RPROP
+from spacy_sparsecrf.crf.training.run import Polish
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.solvers.bcd.bcd import BCD
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.rprop import RPROP
-from spacy_sparsecrf.training.run import Polish
 
 from ..features.reference_values import random_value_problem
 from ..reference import random_problem

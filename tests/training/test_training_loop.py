@@ -22,9 +22,9 @@ from spacy.training.loop import create_train_batches, train, train_while_improvi
 from spacy.util import load_config, registry
 from spacy.vocab import Vocab
 
+from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
+from spacy_sparsecrf.pipeline.example_reader import make_annotated_corpus
 from spacy_sparsecrf.pipeline.loop import ONE_STEP, full_collections_suspended, one_step_per_epoch
 from spacy_sparsecrf.pipeline.spacy_loop import Loop
 

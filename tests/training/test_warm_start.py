@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.loss import examples
+from spacy_sparsecrf.crf.solvers import warm_start
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.sag.sag import SAG
+from spacy_sparsecrf.crf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.loss import examples
-from spacy_sparsecrf.solvers import warm_start
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.sag.sag import SAG
-from spacy_sparsecrf.solvers.warm_start import WarmStart
 
 from ..runs import training_of
 

@@ -19,7 +19,7 @@ from measure.results import Row
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
+from spacy_sparsecrf.pipeline.example_reader import make_annotated_corpus
 
 from .record import OURS, Options, cell, measurements, middle
 

@@ -8,11 +8,11 @@ from measure.processes import Cost, timed
 from measure.race import Watched
 from numpy.typing import NDArray
 
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.working import ChainWorkingLoss
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.working import ChainWorkingLoss
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.training.training import Training
 
 # The penalty of every comparison: l1 |w|_1 + l2 / 2 |w|_2^2.
 L1, L2 = 0.5, 1e-5

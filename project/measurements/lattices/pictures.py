@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_sparsecrf.graphs.encoded import EncodedGraph, GraphBuilder, Observed
+from spacy_sparsecrf.crf.graphs.encoded_graphs import EncodedGraph, GraphBuilder, Observed
 
 Picture = NDArray[np.float64]
 SIZE = 64

@@ -19,16 +19,16 @@ from measure.race import Course
 from measure.results import Quick, Results
 from numpy.typing import NDArray
 
+from spacy_sparsecrf.crf.graphs.encoded_graphs import EncodedGraph
+from spacy_sparsecrf.crf.graphs.graph_inference import GraphInference, Inference
+from spacy_sparsecrf.crf.graphs.graph_loss import GraphLoss
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.sgd import SGD
+from spacy_sparsecrf.crf.solvers.smd import SMD
+from spacy_sparsecrf.crf.solvers.solver import BatchSolver
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.graphs.encoded import EncodedGraph
-from spacy_sparsecrf.graphs.graph_inference import GraphInference, Inference
-from spacy_sparsecrf.graphs.loss import GraphLoss
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.sgd import SGD
-from spacy_sparsecrf.solvers.smd import SMD
 
 from .pictures import NOISES, encode, noisy, shapes
 

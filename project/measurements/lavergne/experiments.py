@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
+from spacy_sparsecrf.pipeline.features.defaults import DEFAULT_TEMPLATES
 
 # Lavergne et al. (2010), section 5.1.
 L1, L2 = 0.5, 1e-5

@@ -26,12 +26,12 @@ from measure.processes import run
 from measure.results import Quick, Results
 from wasabi import msg
 
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.crf.model.model import CRFModel
+from spacy_sparsecrf.crf.solvers.warm_start import WarmStart
+from spacy_sparsecrf.crf.training.run import Polish
+from spacy_sparsecrf.crf.training.training import NOT_POLISHED, Problem, Training
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.warm_start import WarmStart
-from spacy_sparsecrf.training.run import Polish
-from spacy_sparsecrf.training.training import NOT_POLISHED, Problem, Training
 
 from .experiments import EXPERIMENTS, SETTINGS, WARM_START, Experiment
 from .stages import Stages, WindowReader

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
-from spacy_sparsecrf.corpus.numbering import RowIndex, find_keys
-from spacy_sparsecrf.corpus.transform import reduced, with_distinct_contexts
-from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.templates import Template, parse_templates
-from spacy_sparsecrf.model.model import CRFModel, WeightTable
-from spacy_sparsecrf.training.training import Problem, Training
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.corpus.numbering import RowIndex, find_keys
+from spacy_sparsecrf.crf.corpus.transform import reduced, with_distinct_contexts
+from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
+from spacy_sparsecrf.crf.training.training import Problem, Training
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
+from spacy_sparsecrf.pipeline.features.templates import Template, parse_templates
 
 
 class WindowReader:

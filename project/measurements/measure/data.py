@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
-from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
-from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.interop.columns import paragraphs
-from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.pipeline.features.defaults import DEFAULT_TEMPLATES
+from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
 from . import PROJECT, ROOT
 

@@ -10,7 +10,7 @@ import spacy
 import srsly
 import typer
 
-from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
+from spacy_sparsecrf.pipeline.example_reader import make_annotated_corpus
 
 
 def main(

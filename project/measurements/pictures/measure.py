@@ -23,7 +23,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from wasabi import msg
 
-from spacy_sparsecrf.analysis.calibration import calibrate, reliability
+from spacy_sparsecrf.tools.analysis.calibration import calibrate, reliability
 
 FIGURES = Path(__file__).parent / "figures.json"
 # Training sentences; BENCHMARKS.md has 3,000 and all.
@@ -37,7 +37,7 @@ _TEXTS = {
     "We met Julia Costa at the office.": [(7, 18, "PERSON")],
 }
 _LATTICE_TEXT = "Maria Lopez flew to Lisbon"
-_TICKETS = Path(__file__).parents[2] / "spacy_sparsecrf" / "examples" / "tickets.jsonl"
+_TICKETS = Path(__file__).parents[3] / "spacy_sparsecrf" / "tools" / "examples" / "tickets.jsonl"
 # Features of the picture of the working set: common and rare ones.
 _FEATURES = (
     *("always", "is_title[0]=1", "has_upper[0]=1", "lower[1]=.", "lower[2]=the", "shape[-1]=xxx"),

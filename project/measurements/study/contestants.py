@@ -4,9 +4,9 @@ import inspect
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.solver import BatchSolver
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.base import BatchSolver
 
 # lambda = 1 / n of Schmidt et al. (2015) for the mean loss equals l2 = 1 for the sum.
 SMOOTH = ElasticNet(0.0, 1.0)

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.training.training import Problem, Training
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Problem, Training
 
 _CLAIMED = 1e-3
 _NAMES = "OWLQN SAG Hybrid NewtonCG BCD RPROP OEG GIS SCGIS SGDL1 SGD AdaGrad SMD Perceptron"

@@ -20,9 +20,9 @@ from measure.processes import timed
 from measure.race import Course
 from measure.report import shown, table
 
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.hessian_products import HessianProduct
+from spacy_sparsecrf.crf.parallel import Workers
 
 from .contestants import RACES, SMOOTH_RACE, SPARSE_RACE, Race
 from .race import QUICK_SEQUENCES, run, tune

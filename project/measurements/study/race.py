@@ -17,10 +17,10 @@ from measure.race import Course, Enough, Watched
 from measure.results import Quick, Results
 from wasabi import msg
 
+from spacy_sparsecrf.crf.solvers.warm_start import WarmStart
+from spacy_sparsecrf.crf.training.training import Problem as TrainingProblem
+from spacy_sparsecrf.crf.training.training import Training
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.solvers.warm_start import WarmStart
-from spacy_sparsecrf.training.training import Problem as TrainingProblem
-from spacy_sparsecrf.training.training import Training
 
 from .contestants import RACES, SMOOTH_RACE, SPARSE_RACE, Contestant, Race
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import Errors, SparseCRFError
+from ...errors import Errors, SparseCRFError
 from .encoded import MISSING, EncodedCorpus, Observations
 from .index import NO_INDEX, ConjoinedRows, CorpusPart, FeatureCounts, build_index
 from .numbering import Array, Floats, Hashes, Ints, RowIndex, grown

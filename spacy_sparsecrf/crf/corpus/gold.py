@@ -1,4 +1,4 @@
-"""Validation of gold labels.
+"""Validation of gold labels, and of the transitions that are valid for them.
 
 A sequence is valid if all its transitions are valid. The matrix `valid` [Y + 1, Y + 1] bool defines
 valid transitions: element [a, b], whether label b may follow label a; row Y: whether b may begin a
@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, SparseCRFError
+from ...errors import Errors, SparseCRFError
 from .encoded import EncodedCorpus
 from .numbering import Mask
+
+LONGEST = 10_000  # number of tokens up to which `check_paths` tries lengths
 
 
 class InvalidTransition(NamedTuple):
@@ -107,3 +109,28 @@ def _follow(corpus: EncodedCorpus, valid: Mask, permitted: Mask, s: int) -> Inva
 
 def _ids(labels: Mask) -> tuple[int, ...]:
     return tuple(np.flatnonzero(labels).tolist())
+
+
+def check_paths(valid: Mask) -> None:
+    """Check that there is a valid sequence of each length.
+
+    valid: [Y + 1, Y + 1] bool. Lengths are tried until the set of reachable labels repeats, or up
+    to LONGEST. RAISES: SparseCRFError if there is none.
+    """
+    n = len(valid) - 1
+    reached = valid[n, :n]
+    ends = valid[:n, n]
+    if not reached.any():
+        raise SparseCRFError(Errors.SC404.format(problem="no label can begin a sequence"))
+    if not ends.any():
+        raise SparseCRFError(Errors.SC404.format(problem="no label can end a sequence"))
+    seen = set()
+    for length in range(1, LONGEST + 1):
+        if not (reached & ends).any():
+            problem = f"no sequence of {length} tokens is possible"
+            raise SparseCRFError(Errors.SC404.format(problem=problem))
+        key = reached.tobytes()
+        if key in seen:
+            return
+        seen.add(key)
+        reached = valid[:n, :n][reached].sum(axis=0) > 0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..errors import Errors, SparseCRFError
+from ...errors import Errors, SparseCRFError
 from ..kernels.layout import Csr
 from . import numbering
 from .encoded import EncodedCorpus

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Errors, SparseCRFError
+from ...errors import Errors, SparseCRFError
 
 # Arrays by their dtype, for annotations in all packages.
 Array: TypeAlias = NDArray[Any]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import Errors, SparseCRFError
 from ..corpus.numbering import Floats, Ints, Mask, runs_of_tokens
-from ..errors import Errors, SparseCRFError
 from .chains import Chains, SpanEvents, checked_permitted
 from .sources import Source
 
 if TYPE_CHECKING:
-    from .probabilities import Posterior
+    from .posterior import Posterior
 
 CHUNK = 2048  # tokens decoded at once: scores stay in a near cache, memory is bounded
 
@@ -22,7 +22,7 @@ CHUNK = 2048  # tokens decoded at once: scores stay in a near cache, memory is b
 @cache
 def posterior_class() -> "type[Posterior]":
     """Import the class and its kernels, only once: an import takes as long as labelling."""
-    from .probabilities import Posterior
+    from .posterior import Posterior
 
     return Posterior
 
@@ -100,7 +100,7 @@ class LabelDecoder(ABC):
 
         RETURNS: [M] float64. RAISES: SparseCRFError for a span that is not within the tokens.
         """
-        from .probabilities import span_probabilities
+        from .posterior import span_probabilities
 
         spans.check(source.n_tokens)
         return span_probabilities(self.chains(source, permitted), spans)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...errors import Errors, SparseCRFError, Warnings, warn
 from ..corpus.numbering import Floats, Ints, Longs, Mask
-from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..kernels.layout import Scored, Search, search_all
 from .plain import REPEATED
 from .transitions import Transitions, checked_mask

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ...errors import Errors, SparseCRFError
 from ..corpus.numbering import Floats, Ints, Mask
 from ..corpus.readings import Readings, Templates
-from ..errors import Errors, SparseCRFError
 from ..kernels.layout import SharedPairs
 from ..model.model import CRFModel
 from .answers import LabelDecoder
@@ -95,7 +95,7 @@ class Decoder(LabelDecoder):
         self, source: Source, method: str, permitted: Mask | None = None
     ) -> tuple[Ints, Floats]:
         """Find labels and their marginal probabilities; see `LabelDecoder`."""
-        from .probabilities import Posterior, posterior_labels
+        from .posterior import Posterior, posterior_labels
 
         labels = np.empty(source.n_tokens, dtype=np.int32)
         probabilities = np.empty(source.n_tokens)
@@ -114,7 +114,7 @@ class Decoder(LabelDecoder):
         self, source: Source, n: int, permitted: Mask | None = None
     ) -> list[tuple[Ints, Floats]]:
         """Find the n most probable paths of each sequence; see `LabelDecoder`."""
-        from .probabilities import nbest
+        from .posterior import nbest
 
         check_n(n)
         paths = []
@@ -135,7 +135,7 @@ class Decoder(LabelDecoder):
 
     def _choose(self, chains: Chains, labels: Ints) -> None:
         """Find the labels [N] with the best scores, which are overwritten."""
-        from .probabilities import best_labels
+        from .posterior import best_labels
 
         self.prefer(chains.scores)
         best_labels(chains, chains.scores, labels)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from ..errors import Errors, SparseCRFError, Warnings, nearest, warn
+from ...errors import Errors, SparseCRFError, Warnings, nearest, warn
 
 MOST_STATES = 2048
 """Maximum of Y 2^K: a matrix of pairs of states takes 32 MB, in each context."""
@@ -23,7 +23,7 @@ class Once:
     """Names of labels or types that form at most one run each in a sequence.
 
     A run is consecutive tokens with a label. In IOB2, BILUO or BIOES, a name that is no label is a
-    type, and a run is one span, as `targets.scheme.Scheme.decode` finds them: B-X begins another.
+    type, and a run is one span, as `Scheme.decode` finds them: B-X begins another.
 
     labels: [Y]; names: a list of them, or None; only_types: whether names are types, also if they
     are labels; where: setting, for messages. RAISES: SparseCRFError for an unknown name.

@@ -9,7 +9,7 @@ from .answers import LabelDecoder
 from .chains import Chains
 from .decoder import Decoder
 from .once import Once
-from .probabilities import Posterior, posterior_chains
+from .posterior import Posterior, posterior_chains
 from .sources import Source
 
 

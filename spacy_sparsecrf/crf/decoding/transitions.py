@@ -11,13 +11,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import Errors, SparseCRFError
+from ..corpus.gold import check_paths
 from ..corpus.numbering import Floats, Longs, Mask
-from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Search, search_all
 
 BOUNDARY = ""  # in the user's lists: before the first and after the last token of a sequence
 
-LONGEST = 10_000  # number of tokens up to which `check_paths` tries lengths
 # Far above rounding errors of scores below 1e9, far below differences between weights.
 MARGIN = 1e-6
 RARE = 4  # a label with at most Y / RARE valid previous labels has a list of them
@@ -93,31 +93,6 @@ def checked_valid(valid: Mask, n_labels: int) -> Mask:
     """Check the shape and type of valid transitions. RAISES: SparseCRFError."""
     shape = n_labels + 1, n_labels + 1
     return checked_mask(valid, shape, what="valid transitions", method="valid_transitions")
-
-
-def check_paths(valid: Mask) -> None:
-    """Check that there is a valid sequence of each length.
-
-    valid: [Y + 1, Y + 1] bool. Lengths are tried until the set of reachable labels repeats, or up
-    to LONGEST. RAISES: SparseCRFError if there is none.
-    """
-    n = len(valid) - 1
-    reached = valid[n, :n]
-    ends = valid[:n, n]
-    if not reached.any():
-        raise SparseCRFError(Errors.SC404.format(problem="no label can begin a sequence"))
-    if not ends.any():
-        raise SparseCRFError(Errors.SC404.format(problem="no label can end a sequence"))
-    seen = set()
-    for length in range(1, LONGEST + 1):
-        if not (reached & ends).any():
-            problem = f"no sequence of {length} tokens is possible"
-            raise SparseCRFError(Errors.SC404.format(problem=problem))
-        key = reached.tobytes()
-        if key in seen:
-            return
-        seen.add(key)
-        reached = valid[:n, :n][reached].sum(axis=0) > 0
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ..kernels.exp import exp_of, log_of
 from ..kernels.layout import Floats, Ints
 from ..kernels.numba_support import inlined, kernel
 from ..kernels.small import normalise, reciprocal
-from .encoded import FeatureRows
+from .encoded_graphs import FeatureRows
 
 # Lower bound of messages, so that quotients by messages are finite.
 _LEAST = 1e-300

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...errors import Errors, SparseCRFError
 from ..corpus.encoded import MISSING
 from ..corpus.numbering import Floats, Hashes, Ints, Longs, Mask, distinct_rows, number_features
-from ..errors import Errors, SparseCRFError
 
 
 class Observed(NamedTuple):

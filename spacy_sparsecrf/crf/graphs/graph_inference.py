@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import Errors, SparseCRFError, Warnings, warn
 from ..corpus.numbering import Array, Floats, Ints, Longs, Mask, concatenated_ranges
-from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
 from ..parallel import Chunks, Workers, cut, dot
 from . import belief_propagation as beliefs
 from .belief_propagation import Beliefs, GraphPotentials, Graphs, Network, Schedule
-from .encoded import EncodedGraph, FeatureRows
+from .encoded_graphs import EncodedGraph, FeatureRows
 
 METHODS = ("lbp", "mean_field", "pseudo_likelihood")
 _SCHEDULES = ("sweep", "parallel")
@@ -317,7 +317,7 @@ class GraphInference:
         return np.flatnonzero(counts)
 
     def curvature(self) -> Floats:
-        """Return the curvature of all weights; see `graphs.loss.GraphLoss.curvature`."""
+        """Return the curvature of all weights; see `graphs.graph_loss.GraphLoss.curvature`."""
         graphs, p = self.graphs, self.real.beliefs.nodes
         nodes = np.maximum(self._node_weights, 0.0)[:, None] * p * (1.0 - p)
         n_pairs = self.n_labels**2

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import Errors, SparseCRFError
 from ..corpus.encoded import MISSING
 from ..corpus.numbering import Array, Floats, Longs, Mask
-from ..errors import Errors, SparseCRFError
-from ..loss.base import Violators
-from ..loss.chain import largest
+from ..loss.chain_loss import largest
 from ..loss.examples import DenseSteps
 from ..loss.lattice import set_numbers, set_table
+from ..loss.protocols import Violators
 from ..parallel import Workers, dot
-from .encoded import EncodedGraph
+from .encoded_graphs import EncodedGraph
 from .graph_inference import STEP, GraphInference, Inference, InferenceSpace, selected
 
 LBP = Inference()

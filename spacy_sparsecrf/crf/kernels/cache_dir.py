@@ -22,7 +22,7 @@ MOST_BYTES = 256 * 2**20
 # Directories that are not used, and path and reason of the first file that is damaged.
 refused: set[str] = set()
 damaged: dict[str, str] = {}
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 _NAME = re.compile(r"(\d.*)-numba-(\d.*)")
 # For each platform, an environment variable and the default directory.
 _DEFAULT = "XDG_CACHE_HOME", "~/.cache"

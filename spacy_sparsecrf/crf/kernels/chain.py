@@ -21,8 +21,8 @@ from .exp import log
 from .layout import Contexts, Flags, Floats, Ints, Pairs, Potentials, Vectors
 from .numba_support import inlined
 from .products import advance, advance_two, retreat, retreat_two
+from .simd import WIDTH, add_multiple, read, sum_of, wide_zeros, write, zeros
 from .small import fill, row_sum
-from .vectors import WIDTH, add_multiple, read, sum_of, wide_zeros, write, zeros
 
 # A product of factors is added as a logarithm once it leaves these bounds.
 _SMALL = 1e-8

@@ -8,7 +8,7 @@ from .layout import Bigrams, Floats, Ints, SequenceWorkspace, Tables, Unigrams
 from .numba_support import inlined, kernel
 from .pair_counts import corrections_of, subtract_gold
 from .sequence import expect_example_pairs, infer_example, settle_example_corrections
-from .vectors import prefetch
+from .simd import prefetch
 
 # Number of feature blocks ahead at which their gradient is prefetched.
 _AHEAD = 12

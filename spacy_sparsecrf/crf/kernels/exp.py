@@ -10,8 +10,8 @@ import numpy as np
 
 from .layout import Floats
 from .numba_support import inlined, kernel
+from .simd import multiply_add
 from .small import fill
-from .vectors import multiply_add
 
 _LOG2E = 1.4426950408889634
 # ln 2 split so that n * _LN2_HIGH is exact for |n| < 2**11 (Cody & Waite).

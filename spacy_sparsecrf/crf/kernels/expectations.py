@@ -20,8 +20,8 @@ from .layout import (
 )
 from .numba_support import inlined, kernel
 from .scores import add_site, evidence_of, score_token
+from .simd import prefetch
 from .small import add_at, fill, prefetch_row
-from .vectors import prefetch
 
 # Residuals are prefetched this number of sites ahead.
 _AHEAD = 8

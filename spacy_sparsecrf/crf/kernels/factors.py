@@ -3,6 +3,7 @@
 Solvers that store gradients store these factors, which do not depend on the weights.
 """
 
+from .example_gradients import add_blocks
 from .layout import (
     Bigrams,
     Factors,
@@ -14,7 +15,6 @@ from .layout import (
 )
 from .numba_support import inlined, kernel
 from .pair_counts import add_products, subtract_gold
-from .sgd import add_blocks
 from .small import fill
 
 

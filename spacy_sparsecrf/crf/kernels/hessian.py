@@ -7,6 +7,7 @@ sum of their derivatives (see `tangents`).
 from typing import NamedTuple
 
 from .chain import vectors_of
+from .example_gradients import add_blocks, add_corrections, add_matrix
 from .expectations import with_scratch
 from .layout import (
     Floats,
@@ -29,7 +30,6 @@ from .pair_counts import (
 )
 from .pairs import slope_for_tokens
 from .scores import score_token
-from .sgd import add_blocks, add_corrections, add_matrix
 from .small import fill
 from .tangents import differentiate, recover_betas
 

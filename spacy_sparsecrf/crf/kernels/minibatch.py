@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .example_gradients import add_gradient, forget
 from .exp import exp, expm1, log1p
 from .hessian import TangentWorkspace, add_product
 from .layout import Floats, Ints, SequenceWorkspace, Tables
 from .lazy import advance
 from .numba_support import inlined, kernel
-from .sgd import add_gradient, forget
 
 # Below this, sums of powers are computed by a series, which is exact up to rounding.
 _SMALL = 1e-5

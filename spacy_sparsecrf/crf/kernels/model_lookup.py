@@ -15,8 +15,8 @@ import numpy as np
 from .hashing import hash_feature
 from .layout import Floats, HashPlan, Ints, Scored, SharedPairs, Tokens
 from .numba_support import inlined, kernel
+from .simd import prefetch
 from .small import fill
-from .vectors import prefetch
 from .viterbi import best_path
 
 _ZERO = np.uint64(0)

@@ -15,8 +15,8 @@ import numpy as np
 from .exp import exp_shifted, exponentiate, largest
 from .layout import Bigrams, Floats, Ints, Pairs, Slopes
 from .numba_support import inlined, kernel
+from .simd import prefetch
 from .small import fill, position
-from .vectors import prefetch
 
 # Below this factor, the difference from the matrix loses more than three of sixteen digits.
 _LEAST_FACTOR = 1e-3

@@ -11,7 +11,7 @@ is a constant in each call, where the loop is inlined.
 
 from .layout import Floats, Ints
 from .numba_support import inlined
-from .vectors import WIDTH, add_multiple, prefetch, read, write, write_sums, zeros
+from .simd import WIDTH, add_multiple, prefetch, read, write, write_sums, zeros
 
 # Rows that a backward product, or a sum of outer products, processes at a time.
 _ROWS = 4

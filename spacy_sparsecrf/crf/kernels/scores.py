@@ -10,8 +10,8 @@ from .exp import exp_relative
 from .layout import Floats, Ints, Unigrams
 from .numba_support import inlined
 from .products import add_weights
+from .simd import prefetch
 from .small import fill
-from .vectors import prefetch
 
 # Number of feature blocks ahead at which positions of weights, and weights, are prefetched.
 _FAR = 24

@@ -10,8 +10,8 @@ import numpy as np
 from .expectations import add_rows
 from .layout import ContextsOf, Floats, Ints, Pairs, Sequences, TokensBy, Vectors
 from .numba_support import inlined, kernel
+from .simd import multiply_add
 from .small import fill
-from .vectors import multiply_add
 
 
 class Chosen(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 
 from .layout import Floats, Ints
 from .numba_support import inlined
-from .vectors import WIDTH, add_multiple, multiply_add, prefetch, read, sum_of, wide_zeros
+from .simd import WIDTH, add_multiple, multiply_add, prefetch, read, sum_of, wide_zeros
 
 
 @inlined

@@ -38,7 +38,7 @@ def _find(labels: Ints, ends: Ints, of: SpanLabels, spans: Ints) -> int:
 
 @kernel(nogil=False)
 def find_spans(labels: Ints, ends: Ints, of: SpanLabels, spans: Ints) -> int:
-    """Find the spans of labels, see `targets.scheme.Scheme.decode`.
+    """Find the spans of labels, see `pipeline.targets.scheme.Scheme.decode`.
 
     labels: [N] int32, -1 for a blank; ends: [D] int64, end of each Doc; spans: [>= 3, N] int64,
     out: first token, end and type of each span. RETURNS: the number of spans; -1 if a label does

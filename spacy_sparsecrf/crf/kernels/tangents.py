@@ -16,8 +16,8 @@ and never divide by a probability, which may be 0. They do not depend on feature
 from .chain import backward_product, rewrite
 from .layout import Floats, Ints, Pairs, Slopes, Tangents, Vectors
 from .numba_support import inlined
+from .simd import WIDTH, add_multiple, multiply_add, read, sum_of, zeros
 from .small import dot, fill, row_sum
-from .vectors import WIDTH, add_multiple, multiply_add, read, sum_of, zeros
 
 
 @inlined

@@ -11,8 +11,8 @@ import numpy as np
 from .expectations import variance
 from .layout import Csr, Floats, Ints, Values
 from .numba_support import inlined, kernel
+from .simd import multiply_add
 from .small import fill
-from .vectors import multiply_add
 
 # Tokens that are scored together; elements of W, in whole rows, that stay in the nearest cache
 # meanwhile; tokens whose residuals stay in this cache.

@@ -9,18 +9,18 @@ from functools import cached_property
 
 import numpy as np
 
+from ...errors import Errors, SparseCRFError
 from ..corpus.coordinates import NO_COORDINATES, Coordinates, distinct
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import Array, Floats, Longs, Mask
-from ..errors import Errors, SparseCRFError
 from ..parallel import Workers, dot
-from .base import Loss, Violators, Which, WorkingLoss
 from .examples import ChainExampleLoss
 from .lattice import build_lattice
 from .observed import completed, observed_bigrams, observed_unigrams, observed_values
-from .screening import PairScreening, screen_unigrams
+from .protocols import Loss, Violators, Which, WorkingLoss
 from .size import Size, measure
-from .values import screen_values
+from .value_weights import screen_values
+from .violators import PairScreening, screen_unigrams
 from .working import ChainWorkingLoss
 from .workspace import LIMITS, Limits, Workspace
 

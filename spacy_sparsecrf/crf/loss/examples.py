@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from ..corpus.coordinates import Coordinates
 from ..corpus.numbering import Floats, Longs, Mask
 from ..kernels import minibatch
+from ..kernels.example_gradients import add_gradients
 from ..kernels.hessian import TangentWorkspace
 from ..kernels.layout import Csr, SequenceWorkspace, Tangents, Vectors
 from ..kernels.minibatch import Moving, StepRule, Visited
-from ..kernels.sgd import add_gradients
 from ..penalty import ElasticNet
-from .base import ExampleLoss
-from .pairs import SequentialCostModel
-from .weights import FeatureBlocks, by_site
+from .feature_blocks import FeatureBlocks, by_site
+from .pair_potentials import SequentialCostModel
+from .protocols import ExampleLoss
 from .working import ChainWorkingLoss
 from .workspace import Workspace
 

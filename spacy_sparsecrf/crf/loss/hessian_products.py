@@ -12,7 +12,7 @@ from ..kernels.layout import Tangents, Vectors
 from ..kernels.pair_counts import settle_changes
 from ..kernels.pairs import slope_corrections, slope_matrices
 from ..parallel import Chunks, each_with
-from .pairs import PairPotentials, PairSums
+from .pair_potentials import PairPotentials, PairSums
 from .workspace import Contents
 
 if TYPE_CHECKING:

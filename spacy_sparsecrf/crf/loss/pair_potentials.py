@@ -21,8 +21,8 @@ from ..kernels.indexing import select, take, transpose
 from ..kernels.layout import Csr
 from ..kernels.pairs import build_corrections, build_matrices
 from ..parallel import Chunks, cut
+from .feature_blocks import FeatureBlocks
 from .lattice import Shard
-from .weights import FeatureBlocks
 from .workspace import Limits, Workspace
 
 Shorts = NDArray[np.uint16]

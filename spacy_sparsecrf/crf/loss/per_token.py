@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from ..corpus.encoded import MISSING, NO_VALUES, EncodedCorpus
 from ..corpus.numbering import Floats, Hashes, Ints, Longs
-from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
 

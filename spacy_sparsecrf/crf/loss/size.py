@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import Errors, SparseCRFError
-from .pairs import BYTES_PER_ENTRY
+from ...errors import Errors, SparseCRFError
+from .pair_potentials import BYTES_PER_ENTRY
 
 if TYPE_CHECKING:
-    from .chain import ChainLoss
+    from .chain_loss import ChainLoss
 
 # Bytes for each feature of a token: features by token (temporary), tokens by feature, and blocks
 # by token.

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...errors import Errors, SparseCRFError
 from ..corpus.coordinates import Coordinates, Weights
 from ..corpus.encoded import MAX_LABELS, EncodedCorpus
 from ..corpus.numbering import Longs, find_keys, grown, positions
-from ..errors import Errors, SparseCRFError
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
 from .per_token import tokens_as_corpus

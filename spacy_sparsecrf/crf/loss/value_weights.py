@@ -16,8 +16,8 @@ from ..corpus.numbering import Floats, Longs, concatenated_ranges
 from ..kernels.layout import Values
 from ..kernels.values import value_counts, value_curvatures, value_scores, value_sums
 from ..parallel import Chunks, cut
+from .feature_blocks import FeatureBlocks
 from .lattice import Shard
-from .weights import FeatureBlocks
 from .workspace import Workspace
 
 

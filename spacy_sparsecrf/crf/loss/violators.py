@@ -14,7 +14,7 @@ from ..corpus.numbering import Floats, Longs, Mask
 from ..kernels.layout import ContextsOf, Tables, TokensBy
 from ..kernels.screening import Chosen, add_chosen_pairs, add_counts, screen_labels
 from ..parallel import Chunks, cut
-from .pairs import tokens_by
+from .pair_potentials import tokens_by
 from .working import ChainWorkingLoss
 from .workspace import Workspace
 

@@ -13,11 +13,11 @@ from ..kernels import expectations
 from ..kernels.layout import Columns, ContextBlocks, Sequences, Tables, Unigrams, Vectors
 from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot, each_with
-from .base import CurvedLoss
-from .hessian import HessianProduct
-from .pairs import CostModel, PairPotentials, sequential_order
-from .values import ValueWeights
-from .weights import FeatureBlocks, by_site
+from .feature_blocks import FeatureBlocks, by_site
+from .hessian_products import HessianProduct
+from .pair_potentials import CostModel, PairPotentials, sequential_order
+from .protocols import CurvedLoss
+from .value_weights import ValueWeights
 from .workspace import Contents, Workspace
 
 DerivedT = TypeVar("DerivedT")

@@ -8,16 +8,8 @@ import numpy as np
 from ..corpus.coordinates import NO_COORDINATES, Weights, distinct
 from ..corpus.numbering import Array, Floats, Longs, Mask, find_ascending
 from ..penalty import ElasticNet
-from .base import (
-    CurvedLoss,
-    ExampleLoss,
-    HessianProducts,
-    Loss,
-    Violators,
-    Which,
-    WorkingLoss,
-)
-from .chain import largest
+from .chain_loss import largest
+from .protocols import CurvedLoss, ExampleLoss, HessianProducts, Loss, Violators, Which, WorkingLoss
 from .size import Size
 from .working import ChainWorkingLoss
 

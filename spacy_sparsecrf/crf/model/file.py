@@ -19,8 +19,8 @@ import numpy as np
 import srsly
 from numpy.typing import NDArray
 
-from .. import schema
-from ..errors import Errors, SparseCRFError
+from ... import schema
+from ...errors import Errors, SparseCRFError
 
 FORMAT_VERSION = 1
 _MAGIC = b"SPCRF\0\0\0"

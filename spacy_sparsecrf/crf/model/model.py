@@ -10,12 +10,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .. import compatible
-from ..atomic_write import write_files
+from ... import compatible
+from ...atomic_write import write_files
+from ...errors import Errors, SparseCRFError
+from ...schema import reported_as
 from ..corpus.coordinates import Coordinates
 from ..corpus.encoded import MAX_LABELS
-from ..errors import Errors, SparseCRFError
-from ..schema import reported_as
 from . import file
 
 # "chain" is normalised per sequence; "maxent" and "memm" per token, without and with the previous

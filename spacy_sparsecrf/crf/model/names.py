@@ -25,9 +25,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import UNSAFE, SparseCRFWarning, Warnings
+from ...schema import SchemaField, check
 from ..corpus.numbering import find_ascending
-from ..errors import UNSAFE, SparseCRFWarning, Warnings
-from ..schema import SchemaField, check
 
 ALWAYS = "always"
 PATTERN_KINDS = ("u", "b", "*")  # first characters of a pattern

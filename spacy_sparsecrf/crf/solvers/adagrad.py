@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...registry import crf_solvers
 from ..corpus.numbering import Floats
 from ..kernels.minibatch import ADAGRAD
-from ..loss.base import ExampleLoss
 from ..loss.examples import MinibatchDescent
+from ..loss.protocols import ExampleLoss
 from ..penalty import ElasticNet
-from ..registry import crf_solvers
-from .base import SolverState, StepReport
+from .solver import SolverState, StepReport
 from .stochastic import StochasticSolver
 
 

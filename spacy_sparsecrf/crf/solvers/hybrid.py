@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...registry import crf_solvers
 from ..corpus.numbering import Floats, Longs
-from ..loss.base import ExampleLoss, Function, WorkingLoss
 from ..loss.examples import Sample
+from ..loss.protocols import ExampleLoss, Function, WorkingLoss
 from ..penalty import ElasticNet
-from ..registry import crf_solvers
-from .base import BatchSolver, StepReport, evaluate, requirements
 from .owlqn import OWLQN, OwlqnState
+from .solver import BatchSolver, StepReport, evaluate, requirements
 from .warm_start import WarmStart
 
 

@@ -15,7 +15,7 @@ above the minimum (`project/measurements/SOLVERS.md`):
 - OWL-QN zeroes the components of -H v whose sign differs from -v, which degrades the
   direction. Here the L-BFGS direction among the weights that are free to move is only projected
   onto the orthant: a projected scaled sub-gradient method (Schmidt, Fung & Rosales 2009).
-- The initial H is a power of the Hessian's diagonal h (see `loss.base`), not a multiple of the
+- The initial H is a power of the Hessian's diagonal h (see `loss.protocols`), not a multiple of the
   identity: features differ in frequency by orders of magnitude. The power is a compromise, since
   h^(-1) would be right only if features occurred independently: with l1, h^(-3/4) takes fewer
   iterations while pairs are few, h^(-1/2) from then on.
@@ -28,13 +28,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...registry import crf_solvers
 from ..corpus.numbering import Floats, Longs, Mask, Singles
-from ..loss.base import Function, WorkingLoss
+from ..loss.protocols import Function, WorkingLoss
 from ..parallel import dot
 from ..penalty import ElasticNet
-from ..registry import crf_solvers
-from . import base
-from .base import BatchSolver, EvaluatedPoint, StepReport
+from . import solver as base
+from .solver import BatchSolver, EvaluatedPoint, StepReport
 from .warm_start import WarmStart
 
 Objective = Callable[[Floats], tuple[float, Floats]]

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ...errors import Errors, SparseCRFError
+from ...registry import crf_solvers
 from ..corpus.numbering import Floats, Longs
-from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, search_all
-from ..kernels.perceptron import Averaged, Guess, ValueBlocks, perceptron_pass
+from ..kernels.perceptron_pass import Averaged, Guess, ValueBlocks, perceptron_pass
 from ..loss.examples import ChainExampleLoss
-from ..loss.values import ValueWeights
+from ..loss.value_weights import ValueWeights
 from ..penalty import ElasticNet
-from ..registry import crf_solvers
-from .base import SolverState, StepReport, evaluate, evaluate_start, requirements
+from .solver import SolverState, StepReport, evaluate, evaluate_start, requirements
 from .stochastic import StochasticSolver
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...registry import crf_solvers
 from ..corpus.numbering import Floats
-from ..loss.base import WorkingLoss
+from ..loss.protocols import WorkingLoss
 from ..penalty import ElasticNet
-from ..registry import crf_solvers
-from . import base
-from .base import BatchSolver, SolverState, StepReport
+from . import solver as base
+from .solver import BatchSolver, SolverState, StepReport
 from .warm_start import WarmStart
 
 # Least and largest width.

@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...registry import crf_solvers
 from ..corpus.numbering import Floats
 from ..kernels import minibatch
-from ..loss.base import ExampleLoss
 from ..loss.examples import MinibatchDescent
+from ..loss.protocols import ExampleLoss
 from ..penalty import ElasticNet
-from ..registry import crf_solvers
-from .base import SolverState, StepReport, evaluate_start, requirements
-from .calibration import decayed
+from .solver import SolverState, StepReport, evaluate_start, requirements
+from .step_size import decayed
 from .stochastic import StochasticSolver
 from .warm_start import EPOCH_DECAY
 

@@ -18,14 +18,14 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...registry import crf_solvers
 from ..corpus.numbering import Floats, Longs
 from ..kernels.minibatch import SGD_L1
-from ..loss.base import ExampleLoss
 from ..loss.examples import MinibatchDescent
+from ..loss.protocols import ExampleLoss
 from ..penalty import ElasticNet
-from ..registry import crf_solvers
-from .base import SolverState, StepReport
-from .calibration import decayed
+from .solver import SolverState, StepReport
+from .step_size import decayed
 from .stochastic import StochasticSolver
 
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...registry import crf_solvers
 from ..corpus.numbering import Floats
 from ..kernels.minibatch import Gained, Meta, step_smd
-from ..loss.base import ExampleLoss
+from ..loss.protocols import ExampleLoss
 from ..penalty import ElasticNet
-from ..registry import crf_solvers
-from .base import SolverState, StepReport, requirements
+from .solver import SolverState, StepReport, requirements
 from .stochastic import StochasticSolver
 
 

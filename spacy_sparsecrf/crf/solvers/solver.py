@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import Errors, SparseCRFError
 from ..corpus.numbering import Floats, Longs
-from ..errors import Errors, SparseCRFError
-from ..loss.base import Function, WorkingLoss
+from ..loss.protocols import Function, WorkingLoss
 from ..penalty import ElasticNet
 from .warm_start import WarmStart
 

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...errors import Errors, SparseCRFError
 from ..corpus.numbering import Longs
-from ..errors import Errors, SparseCRFError
-from ..loss.base import ExampleLoss
 from ..loss.examples import MinibatchDescent
+from ..loss.protocols import ExampleLoss
 from ..penalty import ElasticNet
-from .base import BatchSolver, StepReport, evaluate, requirements
-from .calibration import calibrate
+from .solver import BatchSolver, StepReport, evaluate, requirements
+from .step_size import calibrate
 
 ExamplesT = TypeVar("ExamplesT", bound=ExampleLoss)
 

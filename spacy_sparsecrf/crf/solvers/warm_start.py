@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...progress import Task
 from ..corpus.coordinates import NO_COORDINATES, Weights
 from ..corpus.numbering import Floats
-from ..loss.base import Loss
+from ..loss.protocols import Loss
 from ..penalty import ElasticNet
-from ..progress import Task
-from .calibration import calibrate, decayed
+from .step_size import calibrate, decayed
 
 if TYPE_CHECKING:
     from ..loss.examples import MinibatchDescent

@@ -18,10 +18,10 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atomic_write import write_files
-from ..errors import Errors, SparseCRFError
-from ..schema import reported_as
-from ..solvers.base import BatchSolver
+from ...atomic_write import write_files
+from ...errors import Errors, SparseCRFError
+from ...schema import reported_as
+from ..solvers.solver import BatchSolver
 
 _SETTING = "[initialize.components.NAME] checkpoint"
 _DIGEST = "digest"

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import SparseCRFError, Warnings, warn
+from ...progress import Task
 from ..corpus.coordinates import NO_COORDINATES, Weights
 from ..corpus.numbering import Floats, Longs
-from ..errors import SparseCRFError, Warnings, warn
-from ..loss.base import Loss, WorkingLoss
+from ..loss.protocols import Loss, WorkingLoss
 from ..loss.wrappers import Restricted
 from ..penalty import ElasticNet
-from ..progress import Task
-from ..solvers.base import CONVERGED, IDLE, BatchSolver, StepReport, evaluate
 from ..solvers.owlqn import OWLQN
+from ..solvers.solver import CONVERGED, IDLE, BatchSolver, StepReport, evaluate
 from ..solvers.warm_start import WarmStart
 
 # Violators that may enter at once: the larger of a number and a share of the working set.

@@ -10,26 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from .. import compatible
+from ... import compatible
+from ...errors import Errors, SparseCRFError, Warnings, warn
 from ..corpus.coordinates import NO_COORDINATES, Coordinates, Weights
 from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.gold import check_gold
+from ..corpus.gold import check_gold, check_paths
 from ..corpus.numbering import Floats, Longs, Mask
 from ..corpus.transform import weighted, without_idle
-from ..decoding.transitions import check_paths
-from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..loss.base import Loss
-from ..loss.chain import ChainLoss
+from ..loss.chain_loss import ChainLoss
 from ..loss.per_token import corpus_of_kind, warn_of_pairs
+from ..loss.protocols import Loss
 from ..loss.size import available_memory, check_fits, total
 from ..loss.subproblems import OutcomePart, cluster_bounds, cluster_parts
 from ..loss.workspace import LIMITS, Limits
 from ..loss.wrappers import Limited, Shifted, observed_only
-from ..model.coordinates import coordinates_of, summed, with_rest
 from ..model.model import CRFModel, WeightNames, check_kind
+from ..model.weights_of_run import coordinates_of, summed, with_rest
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import CONVERGED, BatchSolver, StepReport
+from ..solvers.solver import CONVERGED, BatchSolver, StepReport
 from ..solvers.warm_start import WarmStart
 from . import checkpoint
 from .run import Polish, Run, RunState

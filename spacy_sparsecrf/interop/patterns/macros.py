@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
+from ...crf.model.names import pattern_key
 from ...errors import Errors, SparseCRFError
-from ...features.attributes.expressions import SECONDS, searcher
-from ...features.templates import Conjunction
-from ...model.names import pattern_key
+from ...pipeline.features.attributes.expressions import SECONDS, searcher
+from ...pipeline.features.templates import Conjunction
 from ...schema import HALF
 
 CLASSES = {

@@ -16,21 +16,21 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ...cli.files import read_lines
-from ...corpus.readings import Readings
+from ...crf.corpus.readings import Readings
+from ...crf.model.names import Outside, write_pattern_name, write_shown
 from ...errors import Errors, MissingExtraError, SparseCRFError
-from ...features.attributes.base import Sources, Value, WordReader, text_of
-from ...features.cell_names import CellNames, TokenValues
-from ...features.cursor import LIMIT
-from ...features.featurizer import PlanFeaturizer
-from ...features.plan import TemplatePlan
-from ...features.tokens import Alone
-from ...model.names import Outside, write_pattern_name, write_shown
+from ...pipeline.features.attributes.attribute import Sources, Value, WordReader, text_of
+from ...pipeline.features.cell_names import CellNames, TokenValues
+from ...pipeline.features.cursor import LIMIT
+from ...pipeline.features.featurizer import PlanFeaturizer
+from ...pipeline.features.plan import TemplatePlan
+from ...pipeline.features.tokens import Alone
 from ...registry import crf_features
 from ...schema import reported_as
-from ..attributes import register
+from ..column_attributes import register
+from ..text_files import read_lines
 from .macros import Dialect, Pattern, parse_patterns
-from .plan import PatternPlan, Shown, parse_columns, plan_patterns
+from .pattern_plan import PatternPlan, Shown, parse_columns, plan_patterns
 
 FURTHEST_CRFPP = 8  # largest offset in a template of CRF++
 _NUMBER_TEXTS = {SPACY: {0: "0", 1: "1"}, ENT_IOB: {0: "", 1: "1", 2: "2", 3: "3"}}

@@ -7,11 +7,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...corpus.numbering import Hashes
-from ...corpus.readings import Templates
+from ...crf.corpus.numbering import Hashes
+from ...crf.corpus.readings import Templates
 from ...errors import Errors, SparseCRFError
-from ...features.attributes.annotations import Annotation
-from ...features.attributes.base import (
+from ...pipeline.features.attributes.annotation import Annotation
+from ...pipeline.features.attributes.attribute import (
     Attribute,
     PythonAttribute,
     Value,
@@ -19,8 +19,8 @@ from ...features.attributes.base import (
     number_of_text,
     text_of,
 )
-from ...features.plan import TemplatePlan, annotations_of, by_kind, conjoin, seed_of
-from ...features.templates import parse_template
+from ...pipeline.features.plan import TemplatePlan, annotations_of, by_kind, conjoin, seed_of
+from ...pipeline.features.templates import parse_template
 from .macros import ColumnView, Dialect, Macro, Pattern
 
 See: TypeAlias = Callable[[str], str]

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...corpus.builder import CorpusBuilder
-from ...corpus.encoded import EncodedCorpus, Observations
-from ...corpus.numbering import Floats, Hashes, Longs, Mask, find_keys
+from ...crf.corpus.builder import CorpusBuilder
+from ...crf.corpus.encoded import EncodedCorpus, Observations
+from ...crf.corpus.numbering import Floats, Hashes, Longs, Mask, find_keys
+from ...crf.model.model import CRFModel
 from ...errors import Errors, SparseCRFError, Warnings, warn
-from ...model.model import CRFModel
-from .attributes import SEPARATOR, Vocabulary, invalid, read_numbers
+from .items import SEPARATOR, Vocabulary, invalid, read_numbers
 from .labels import read_gold, read_weights
 
 # The key of the feature that is active at every token; an attribute's key is its number plus this.
@@ -185,7 +185,7 @@ def _keys(numbers: Longs) -> Hashes:
 
 
 def _check_fits(n_tokens: int, n_values: int) -> None:
-    from ...loss.size import available_memory  # imports numba
+    from ...crf.loss.size import available_memory  # imports numba
 
     available, needed = available_memory(), 4 * n_tokens * n_values
     if available is not None and needed > available:

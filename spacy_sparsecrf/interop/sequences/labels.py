@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...corpus.encoded import MISSING
-from ...corpus.numbering import Floats, Ints
+from ...crf.corpus.encoded import MISSING
+from ...crf.corpus.numbering import Floats, Ints
 from ...errors import Errors, SparseCRFError
-from .attributes import as_tokens, check_length, check_lengths
+from .items import as_tokens, check_length, check_lengths
 
 
 def read_gold(y: Iterable[Any], lengths: Sequence[int]) -> tuple[list[str], Ints]:

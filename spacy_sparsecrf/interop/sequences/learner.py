@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import tqdm
 from numpy.typing import ArrayLike
 
-from ...decoding.once import Names, Once
+from ...crf.decoding.once import Names, Once
 from ...errors import Errors, SparseCRFError, Warnings, warn
-from ...pages.training_log import Iteration, TrainingLog
+from ...pipeline.training_log import Iteration, TrainingLog
 from ...registry import crf_solvers
-from .encoding import Encoded, read_corpus
+from .item_encoding import Encoded, read_corpus
 from .labels import accuracy, read_pairs
-from .prediction import Predictor
-from .trained import TrainedWeights
+from .opened_model import TrainedWeights
+from .predictor import Predictor
 
 if TYPE_CHECKING:
-    from ...solvers.base import BatchSolver
-    from ...solvers.warm_start import WarmStart
-    from ...training.training import Training
+    from ...crf.solvers.solver import BatchSolver
+    from ...crf.solvers.warm_start import WarmStart
+    from ...crf.training.training import Training
 
 Sequences: TypeAlias = Iterable[Iterable[Any]]
 # The solver of an algorithm, and the default of max_iterations, as in CRFsuite.
@@ -184,7 +184,7 @@ class Learner:
     def _make_training(
         self, encoded: Encoded, solver: "BatchSolver[Any]", start: "WarmStart"
     ) -> "Training":
-        from ...training.training import Problem, Training
+        from ...crf.training.training import Problem, Training
 
         states, transitions = bool(self.all_possible_states), bool(self.all_possible_transitions)
         l1, l2 = (0.0, 0.0) if "no l2" in solver.requires else self._penalty

@@ -11,8 +11,8 @@ import numpy as np
 import srsly
 
 from ...atomic_write import write_files
+from ...crf.model.model import CRFModel, WeightTable
 from ...errors import Errors, SparseCRFError
-from ...model.model import CRFModel, WeightTable
 from ...schema import reported_as
 from ..crfsuite_file import (
     CrfsuiteModel,
@@ -22,7 +22,7 @@ from ..crfsuite_file import (
     write_crfsuite,
 )
 from ..external_models import of_crfsuite
-from .encoding import ALWAYS, SHOWN
+from .item_encoding import ALWAYS, SHOWN
 
 START = "__BOS__"
 """The attribute of first tokens that has the weights of the start label in other programs."""

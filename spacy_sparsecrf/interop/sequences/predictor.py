@@ -12,15 +12,15 @@ from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...decoding.once import Names, Once
-from ...decoding.plain import PlainChain
+from ...crf.decoding.once import Names, Once
+from ...crf.decoding.plain import PlainChain
 from ..crfsuite_file import FEW_LABELS, CrfsuiteModel
-from .attributes import Numbered, Vocabulary, check_length, read_numbers
+from .items import Numbered, Vocabulary, check_length, read_numbers
 
 if TYPE_CHECKING:
-    from ...decoding.probabilities import Posterior
+    from ...crf.decoding.posterior import Posterior
+    from .opened_model import TrainedWeights
     from .scoring import CompiledRoad
-    from .trained import TrainedWeights
 
 _BLOCK = 256  # sequences per batch
 _MOST_STEPS = 1_000_000
@@ -97,7 +97,7 @@ class Predictor:
         """All weights."""
         if not isinstance(self.weights, CrfsuiteModel):
             return self.weights
-        from .trained import TrainedWeights  # imports numpy
+        from .opened_model import TrainedWeights  # imports numpy
 
         return TrainedWeights.of_crfsuite(self.weights)
 

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ...corpus.numbering import Array, Hashes, Longs, Singles
-from ...decoding.decoder import Decoder
-from ...decoding.once import Once
-from ...decoding.once_decoder import OnceDecoder
-from ...decoding.probabilities import Posterior
-from ...decoding.sources import ScoredTokens
-from ...kernels.layout import Csr
-from ...kernels.numba_support import Bound
-from ...kernels.values import score_numbered
-from ...model.model import CRFModel
-from .attributes import Numbered
-from .encoding import ALWAYS, bigrams_of, rows_of
-from .trained import TrainedWeights
+from ...crf.corpus.numbering import Array, Hashes, Longs, Singles
+from ...crf.decoding.decoder import Decoder
+from ...crf.decoding.once import Once
+from ...crf.decoding.once_decoder import OnceDecoder
+from ...crf.decoding.posterior import Posterior
+from ...crf.decoding.sources import ScoredTokens
+from ...crf.kernels.layout import Csr
+from ...crf.kernels.numba_support import Bound
+from ...crf.kernels.values import score_numbered
+from ...crf.model.model import CRFModel
+from .item_encoding import ALWAYS, bigrams_of, rows_of
+from .items import Numbered
+from .opened_model import TrainedWeights
 
 _score = Bound(score_numbered)
 _PAIRS = np.array([ALWAYS], np.uint64)

@@ -5,18 +5,18 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...decoding.once import Names
+from ...crf.decoding.once import Names
 from ...errors import Errors, SparseCRFError
 from ..crfsuite_file import MAGIC, CrfsuiteModel
-from .attributes import items_of
-from .prediction import Predictor, Weights
+from .items import items_of
+from .predictor import Predictor, Weights
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from ...decoding.plain import PlainChain
-    from ...decoding.probabilities import Posterior
-    from .trained import WeightSummary
+    from ...crf.decoding.plain import PlainChain
+    from ...crf.decoding.posterior import Posterior
+    from .opened_model import WeightSummary
 
 
 class ItemSequence(list[dict[str, float]]):
@@ -164,7 +164,7 @@ class Tagger:
         if value.startswith(MAGIC):
             weights: Weights = CrfsuiteModel(value, name)
         else:
-            from .trained import TrainedWeights  # imports numpy
+            from .opened_model import TrainedWeights  # imports numpy
 
             weights = TrainedWeights.from_bytes(value, name)
         self.close()

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ...errors import Errors, SparseCRFError
-from .attributes import check_lengths
+from .items import check_lengths
 from .tagger import ItemSequence
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from ...pages.training_log import Iteration
+    from ...pipeline.training_log import Iteration
 
 _NAMES = {
     "feature.minfreq": "min_freq",
@@ -288,7 +288,7 @@ class Trainer:
             If there are no sequences, or the file cannot be written.
         """
         from .learner import Learner  # imports numpy
-        from .trained import write_file
+        from .opened_model import write_file
 
         self.logparser = SimpleNamespace(iterations=[], last_iteration=None)
         params = self.get_params()

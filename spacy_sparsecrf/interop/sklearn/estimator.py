@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ...errors import Errors, SparseCRFError
-from ...pages.training_log import Iteration
-from ..sequences.encoding import SHOWN
+from ...pipeline.training_log import Iteration
+from ..sequences.item_encoding import SHOWN
 from ..sequences.labels import accuracy, read_pairs, read_weights
 from ..sequences.learner import Learner, Sequences
-from ..sequences.prediction import Predictor
+from ..sequences.opened_model import write_file
+from ..sequences.predictor import Predictor
 from ..sequences.tagger import Tagger
-from ..sequences.trained import write_file
 
 if TYPE_CHECKING:
     from spacy.language import Language

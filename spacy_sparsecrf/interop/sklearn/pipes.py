@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from spacy.language import Language
 
-from ...model.model import CRFModel
-from ...model.names import ALWAYS
+from ...crf.model.model import CRFModel
+from ...crf.model.names import ALWAYS
 from ...pipeline.component import SparseCRFPipe
 from ..external_features import names_of, templates_of
 from ..importing import set_weights
-from ..sequences import encoding
+from ..sequences import item_encoding as encoding
 
 _OF_SPANS = ("sparse_crf_ner", "sparse_crf_spans")
 

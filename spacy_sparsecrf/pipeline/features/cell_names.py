@@ -8,11 +8,11 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..corpus.numbering import Hashes, Longs
-from ..corpus.readings import Readings
-from ..model.names import Outside, write_name, write_value
-from .attributes.annotations import Annotation
-from .attributes.base import (
+from ...crf.corpus.numbering import Hashes, Longs
+from ...crf.corpus.readings import Readings
+from ...crf.model.names import Outside, write_name, write_value
+from .attributes.annotation import Annotation
+from .attributes.attribute import (
     Attribute,
     PythonAttribute,
     TokenReader,
@@ -27,7 +27,7 @@ from .plan import seed_of
 def hashed_number(value: Value | Outside) -> int:
     """Return the number by which a value is hashed."""
     if isinstance(value, Outside):
-        from ..kernels.hashing import edge_values
+        from ...crf.kernels.hashing import edge_values
 
         return int(edge_values(abs(value.distance))[int(value.distance > 0), -1])
     # Templates have no empty texts, unlike patterns.

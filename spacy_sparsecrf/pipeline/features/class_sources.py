@@ -7,8 +7,8 @@ from typing import Any
 
 from spacy.util import load_language_data, registry
 
-from ..errors import Errors, SparseCRFError
-from ..schema import reported_as
+from ...errors import Errors, SparseCRFError
+from ...schema import reported_as
 from .attributes.clusters import OF_WORDS
 from .classes import WordClasses
 from .phrase_sources import lines_of

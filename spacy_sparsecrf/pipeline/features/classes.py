@@ -11,9 +11,9 @@ from itertools import compress
 import numpy as np
 from spacy.strings import get_string_id
 
-from ..corpus.numbering import Array, Hashes
-from ..errors import Errors
-from ..schema import SchemaField, check, check_distinct, check_json, parse, reported_as
+from ...crf.corpus.numbering import Array, Hashes
+from ...errors import Errors
+from ...schema import SchemaField, check, check_distinct, check_json, parse, reported_as
 
 _FORMAT = 1
 _BITS = frozenset("01")

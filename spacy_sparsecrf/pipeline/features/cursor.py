@@ -11,8 +11,8 @@ dollar signs each time that it saves and loads a config.
 import re
 from typing import NoReturn
 
-from ..errors import Errors, SparseCRFError
-from ..schema import HALF
+from ...errors import Errors, SparseCRFError
+from ...schema import HALF
 
 _TEXT = re.compile(r'"(?:\\.|[^"\\])*"' + r"|'(?:\\.|[^'\\])*'", re.DOTALL)
 _PIECE = re.compile(r"\\.|.", re.DOTALL)

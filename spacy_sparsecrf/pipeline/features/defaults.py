@@ -2,7 +2,7 @@
 
 import re
 
-from ..errors import Errors, SparseCRFError, nearest
+from ...errors import Errors, SparseCRFError, nearest
 
 
 def _of_word(longest: int) -> tuple[str, ...]:

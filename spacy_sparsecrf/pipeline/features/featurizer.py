@@ -12,18 +12,26 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..corpus.encoded import NO_VALUES, Observations
-from ..corpus.numbering import Longs, Singles
-from ..corpus.readings import Division, Readings, kept_of
-from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..model.names import ALWAYS
-from ..registry import crf_features
+from ...crf.corpus.encoded import NO_VALUES, Observations
+from ...crf.corpus.numbering import Longs, Singles
+from ...crf.corpus.readings import Division, Readings, kept_of
+from ...crf.model.names import ALWAYS
+from ...errors import Errors, SparseCRFError, Warnings, warn
+from ...registry import crf_features
 from . import tokens
 from .attributes import document
-from .attributes.base import Attribute, PhraseList, Sources, TokenReader, Value, Values, WordReader
+from .attributes.attribute import (
+    Attribute,
+    PhraseList,
+    Sources,
+    TokenReader,
+    Value,
+    Values,
+    WordReader,
+)
 from .attributes.clusters import OF_WORDS, Cluster, WordLabels
 from .attributes.phrases import Phrase, restored, saved
-from .attributes.vectors import BinnedVector, RealVector, width_of_vectors
+from .attributes.word_vectors import BinnedVector, RealVector, width_of_vectors
 from .attributes.words import FUNCTIONS, seen
 from .class_sources import check_sources, read_classes
 from .classes import WordClasses
@@ -249,7 +257,7 @@ class Featurizer(PlanFeaturizer):
     they read, not on the template's kind or position, nor on process, machine or vocab. Of the
     values, only `norm`, `like_num` and annotations depend on the language and on earlier pipes.
 
-    templates: see `features.templates` for the syntax, `attributes.registry` for the attributes.
+    templates: see `features.templates` for the syntax, `attributes.table` for the attributes.
         The attribute `written_out` has the templates of their sets instead of the sets.
     start_label: whether the first token of a sequence has the pair (start, y), too.
     phrases: lists for `phrase(name)` by name: the path of a file with one phrase per line, or a

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore, get_string_id
 
-from ..corpus.numbering import grown
-from ..corpus.words import MOST_BREAKS, count_lines
-from ..kernels.hashing import build_table, insert, lookup
-from .attributes.base import WordReader
+from ...crf.corpus.blanks import MOST_BREAKS, count_lines
+from ...crf.corpus.numbering import grown
+from ...crf.kernels.hashing import build_table, insert, lookup
+from .attributes.attribute import WordReader
 
 Ids: TypeAlias = NDArray[np.uint64]
 
@@ -61,7 +61,7 @@ class LexemeTable:
         values: [N, A] uint64, ids of words in column 0.
         strings: the strings of all ids.
         RETURNS: rows [N] int32, values [>= rows, L] uint64, kinds [>= rows] uint8, see
-            `kernels.hashing.cut`, and the lexicon: an object that is replaced when rows are
+            `crf.kernels.hashing.cut`, and the lexicon: an object that is replaced when rows are
             assigned to other words. Later calls do not change the values in the returned rows.
         """
         rows = np.empty(len(values), dtype=np.int32)

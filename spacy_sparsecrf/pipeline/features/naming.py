@@ -13,11 +13,11 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..corpus.encoded import NO_VALUES, Observations
-from ..corpus.numbering import Hashes, Longs
-from ..corpus.readings import Readings, hash_values
-from ..kernels.layout import Tokens
-from ..model.names import ALWAYS, read_feature
+from ...crf.corpus.encoded import NO_VALUES, Observations
+from ...crf.corpus.numbering import Hashes, Longs
+from ...crf.corpus.readings import Readings, hash_values
+from ...crf.kernels.layout import Tokens
+from ...crf.model.names import ALWAYS, read_feature
 from .attributes.clusters import WordLabels
 from .cell_names import CellNames, TokenValues, hashed_number
 from .featurizer import PlanFeaturizer, by_vocab
@@ -222,7 +222,7 @@ class NameRecord:
         RETURNS: names by hash, without features that did not occur, and without names that would
             have another hash.
         """
-        from ..kernels.hashing import build_table, find_features
+        from ...crf.kernels.hashing import build_table, find_features
 
         # The names of real values do not depend on readings.
         plan = self._features.plan

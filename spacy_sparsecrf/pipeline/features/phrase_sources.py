@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..errors import Errors, SparseCRFError
-from .attributes.base import PhraseList
+from ...errors import Errors, SparseCRFError
+from .attributes.attribute import PhraseList
 from .attributes.phrases import ATTRS
 
 Tokenize: TypeAlias = Callable[[str], Iterable[str]]

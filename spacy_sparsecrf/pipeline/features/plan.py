@@ -12,12 +12,12 @@ import numpy as np
 from spacy.attrs import ORTH, SENT_START  # type: ignore[import-not-found]
 from spacy.strings import get_string_id
 
-from ..corpus.numbering import Hashes, Ints, Longs
-from ..corpus.readings import Conjunctions, Templates
-from ..errors import Errors, SparseCRFError
-from ..model.names import write_name
-from .attributes.annotations import ANNOTATIONS, Annotation
-from .attributes.base import Attribute, PythonAttribute, WordAttribute
+from ...crf.corpus.numbering import Hashes, Ints, Longs
+from ...crf.corpus.readings import Conjunctions, Templates
+from ...crf.model.names import write_name
+from ...errors import Errors, SparseCRFError
+from .attributes.annotation import ANNOTATIONS, Annotation
+from .attributes.attribute import Attribute, PythonAttribute, WordAttribute
 from .attributes.document import DocAttribute
 from .attributes.stage import Prediction
 from .templates import PlacedAttribute, Template

@@ -27,9 +27,9 @@ list already contains.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..errors import Errors, SparseCRFError
-from .attributes.base import Attribute, RealAttribute
-from .attributes.registry import parse_attribute
+from ...errors import Errors, SparseCRFError
+from .attributes.attribute import Attribute, RealAttribute
+from .attributes.table import parse_attribute
 from .cursor import LIMIT, Cursor
 from .defaults import is_set, templates_of_set
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..corpus.numbering import Ints, Longs, Singles
-from ..corpus.readings import Division
-from .attributes.base import Attribute, RealAttribute, Values
+from ...crf.corpus.numbering import Ints, Longs, Singles
+from ...crf.corpus.readings import Division
+from .attributes.attribute import Attribute, RealAttribute, Values
 from .plan import FROM_END, FROM_FIRST, places_of
 from .templates import PlacedAttribute
 
@@ -45,7 +45,7 @@ def sequences_of(
     glued: int,
     breaks: int,
 ) -> tuple[Longs, Division]:
-    """Divide the tokens of Docs into sequences of words; see `kernels.hashing.cut`.
+    """Divide the tokens of Docs into sequences of words; see `crf.kernels.hashing.cut`.
 
     values: of annotations, [N, A], with SENT_START in column 1; rows: [N]; kinds: of rows, [R];
     sentences, glued, breaks: see there. The values and rows of the n words are moved to the front.
@@ -93,7 +93,7 @@ def joined(offsets: Longs, ends: Longs, alone: Sequence[bool]) -> Longs:
 @cache
 def _cut() -> Callable[..., int]:
     """Import the kernel, with numba, only once: an import takes as long as reading a Doc."""
-    from ..kernels.hashing import cut
+    from ...crf.kernels.hashing import cut
 
     return cut
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from spacy.strings import StringStore
 
-from ..corpus.numbering import Hashes, Ints, Longs
+from ...crf.corpus.numbering import Hashes, Ints, Longs
 from .attributes.words import seen
 from .classes import ClassReader, WordClasses
 

@@ -5,12 +5,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..features.naming import NameRecord
-from .settings import Setup, StackSettings
-from .stack import stacked
+from ..settings import Setup, StackSettings
+from .first_stage import stacked
 
 if TYPE_CHECKING:
-    from ..model.model import CRFModel
-    from ..training.training import Training
+    from ...crf.model.model import CRFModel
+    from ...crf.training.training import Training
 
 
 class Stack:

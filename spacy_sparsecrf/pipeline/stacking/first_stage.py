@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..corpus.builder import CorpusBuilder
-from ..corpus.encoded import EncodedCorpus
-from ..corpus.numbering import Ints, Mask
-from ..corpus.readings import Readings
-from ..decoding.decoder import Decoder
-from ..errors import Errors, SparseCRFError
+from ...crf.corpus.builder import CorpusBuilder
+from ...crf.corpus.encoded import EncodedCorpus
+from ...crf.corpus.numbering import Ints, Mask
+from ...crf.corpus.readings import Readings
+from ...crf.decoding.decoder import Decoder
+from ...crf.model.model import CRFModel
+from ...errors import Errors, SparseCRFError
+from ...progress import Task
 from ..features.attributes.stage import FirstLabels, FirstSpans
 from ..features.featurizer import Featurizer
 from ..features.naming import NameRecord
-from ..features.stacking import fill
 from ..features.word_labels import folds_of_docs
-from ..model.model import CRFModel
-from ..progress import Task
-from ..targets.base import string_ids
+from ..settings import Setup, StackSettings
 from ..targets.spans import SpanTarget
-from .settings import Setup, StackSettings
+from ..targets.target import string_ids
+from .filling import fill
 
 if TYPE_CHECKING:
-    from ..training.training import Training
+    from ...crf.training.training import Training
 
 
 class FirstStage:

@@ -8,14 +8,14 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.training.iob_utils import tags_to_entities
 
-from ..corpus.numbering import Mask
-from ..corpus.words import words_of
-from ..errors import Errors, SparseCRFError
-from ..registry import crf_targets
-from . import base
-from .base import Docs, Ids, Labels, Scores
+from ...crf.corpus.blanks import words_of
+from ...crf.corpus.numbering import Mask
+from ...errors import Errors, SparseCRFError
+from ...registry import crf_targets
+from . import target as base
 from .scheme import OUTSIDE, check_found, span_kernels, types_of
 from .spans import Present, SpanTarget, trimmed
+from .target import Docs, Ids, Labels, Scores
 
 # Values of ENT_IOB: unknown, inside an entity, outside of entities, first token of an entity. A
 # first token without an entity type is blocked: it must stay outside of entities.

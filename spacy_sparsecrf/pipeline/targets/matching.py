@@ -64,7 +64,7 @@ class Score:
 
     Examples
     --------
-    >>> from spacy_sparsecrf.analysis.error_analysis import find_mistakes
+    >>> from spacy_sparsecrf.tools.analysis.error_analysis import find_mistakes
     >>> score = find_mistakes(pipe, examples).scores[0]
     >>> score.n_gold, score.rates["strict"].f
     (6, 1.0)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..corpus.numbering import Ints, Longs, Mask
-from ..errors import Errors, SparseCRFError
-from ..kernels.layout import SpanLabels
+from ...crf.corpus.numbering import Ints, Longs, Mask
+from ...crf.kernels.layout import SpanLabels
+from ...errors import Errors, SparseCRFError
 
 OUTSIDE = "O"
 LETTERS = {"BILUO": "BILU", "IOB2": "BI"}
@@ -127,8 +127,8 @@ def check_found(n: int, n_labels: int) -> int:
 @cache
 def span_kernels() -> tuple[Any, Any]:
     """Import the kernels of spans, with numba, only once; their arguments have the same types."""
-    from ..kernels.numba_support import Bound
-    from ..kernels.spans import find_entities, find_spans
+    from ...crf.kernels.numba_support import Bound
+    from ...crf.kernels.span_events import find_entities, find_spans
 
     return Bound(find_spans), Bound(find_entities)
 

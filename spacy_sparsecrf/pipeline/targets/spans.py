@@ -10,12 +10,12 @@ from spacy.tokens import Doc, SpanGroup
 from spacy.tokens import Span as DocSpan
 from spacy.training import Example
 
-from ..corpus.numbering import Longs, Mask
-from ..corpus.words import words_of
-from ..errors import Errors, SparseCRFError
-from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Scores, Target, ends_of, have_same_tokens, joined
+from ...crf.corpus.blanks import words_of
+from ...crf.corpus.numbering import Longs, Mask
+from ...errors import Errors, SparseCRFError
+from ...registry import crf_targets
 from .scheme import OUTSIDE, LabelledSpans, Scheme
+from .target import Docs, Ids, Labels, Scores, Target, ends_of, have_same_tokens, joined
 
 SCORES = "scores"
 Span = tuple[int, int, str]

@@ -14,7 +14,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
-from ..corpus.numbering import Array, Floats, Hashes, Ints, Longs, Mask
+from ...crf.corpus.numbering import Array, Floats, Hashes, Ints, Longs, Mask
 
 Docs: TypeAlias = Sequence[Doc]
 Labels: TypeAlias = Sequence[str]

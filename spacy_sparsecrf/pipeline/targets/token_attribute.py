@@ -12,11 +12,11 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from ..corpus.numbering import Hashes, Mask
-from ..corpus.words import extension_values
-from ..errors import Errors, SparseCRFError
-from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Not, Scores, Target, have_same_tokens, string_ids
+from ...crf.corpus.blanks import extension_values
+from ...crf.corpus.numbering import Hashes, Mask
+from ...errors import Errors, SparseCRFError
+from ...registry import crf_targets
+from .target import Docs, Ids, Labels, Not, Scores, Target, have_same_tokens, string_ids
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")

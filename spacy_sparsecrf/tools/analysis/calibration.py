@@ -31,15 +31,15 @@ import numpy as np
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpus.numbering import Floats, Mask
-from ..errors import Errors, SparseCRFError, Warnings, warn
+from ...crf.corpus.numbering import Floats, Mask
+from ...errors import Errors, SparseCRFError, Warnings, warn
+from ...pipeline.component import SparseCRFPipe
+from ...pipeline.encoding import BATCH_SIZE
+from ...pipeline.prediction import Predictions, no_predictions
+from ...pipeline.settings import DecodingSettings
+from ...pipeline.targets.spans import Span, SpanTarget
+from ...progress import Task
 from ..pages.rendering import Page
-from ..pipeline.component import SparseCRFPipe
-from ..pipeline.prediction import Predictions, no_predictions
-from ..pipeline.reader import BATCH_SIZE
-from ..pipeline.settings import DecodingSettings
-from ..progress import Task
-from ..targets.spans import Span, SpanTarget
 from .error_analysis import one_of, spans_of
 
 N_BINS = 10

@@ -10,14 +10,14 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..errors import Errors, SparseCRFError, refused_option
+from ...errors import Errors, SparseCRFError, refused_option
+from ...pipeline.component import SparseCRFPipe
+from ...pipeline.targets.matching import KINDS, Group, Matches, Score
+from ...pipeline.targets.scheme import OUTSIDE
+from ...pipeline.targets.spans import Span, SpanTarget
+from ...pipeline.targets.target import Not
+from ...progress import Task
 from ..pages.rendering import Page
-from ..pipeline.component import SparseCRFPipe
-from ..progress import Task
-from ..targets.base import Not
-from ..targets.matching import KINDS, Group, Matches, Score
-from ..targets.scheme import OUTSIDE
-from ..targets.spans import Span, SpanTarget
 from .explanation import Contribution, LabelledSpan, TokenExplanation
 
 BATCH_SIZE = 128  # Docs predicted at once

@@ -8,10 +8,10 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..corpus.encoded import Observations
-from ..corpus.numbering import Floats, Hashes, Ints, find_keys
-from ..model.model import CRFModel, WeightTable
-from ..model.names import ALWAYS, Names, escape
+from ...crf.corpus.encoded import Observations
+from ...crf.corpus.numbering import Floats, Hashes, Ints, find_keys
+from ...crf.model.model import CRFModel, WeightTable
+from ...crf.model.names import ALWAYS, Names, escape
 from ..pages.rendering import Page, fill
 
 BOUNDARY = ""  # the start label, which precedes the first label of a sequence

@@ -20,14 +20,14 @@ from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import create_evaluation_callback
 
-from ..errors import Errors, SparseCRFError, refused_option
-from ..features.word_labels import RUNS
-from ..pipeline.component import SparseCRFPipe
-from ..pipeline.spacy_loop import block_of, has_path, learners
+from ...errors import Errors, SparseCRFError, refused_option
+from ...pipeline.component import SparseCRFPipe
+from ...pipeline.features.word_labels import RUNS
+from ...pipeline.spacy_loop import block_of, has_path, learners
 
 if TYPE_CHECKING:
-    from ..model.model import CRFModel
-    from ..solvers.base import StepReport
+    from ...crf.model.model import CRFModel
+    from ...crf.solvers.solver import StepReport
 
 # Trials end when outer iterations lower the objective by less than this fraction.
 WINDOW = 1e-3

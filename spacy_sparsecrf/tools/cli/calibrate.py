@@ -6,15 +6,15 @@ from typing import Annotated
 import typer
 from spacy.language import Language
 
-from ...cli.common import Component, Data, Html, Model, annotated_gold, load, reported, with_folder
-from ...cli.printing import msg, print_table, write_page
+from ...crf.model.names import escape
 from ...errors import Warnings, warn
-from ...model.names import escape
-from ...pages.rendering import percent
 from ...pipeline.settings import DecodingSettings, as_section
 from ...pipeline.spacy_loop import block_of
-from .. import calibration
-from ..calibration import Calibration, Reliability
+from ..analysis import calibration
+from ..analysis.calibration import Calibration, Reliability
+from ..pages.rendering import percent
+from .common import Component, Data, Html, Model, annotated_gold, load, reported, with_folder
+from .printing import msg, print_table, write_page
 
 
 def calibrate(

@@ -11,10 +11,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..errors import Errors, SparseCRFError, printable
-from ..pipeline.component import SparseCRFPipe
-from ..pipeline.corpus_files import read_files
-from ..pipeline.spacy_loop import block_of
+from ...errors import Errors, SparseCRFError, printable
+from ...pipeline.component import SparseCRFPipe
+from ...pipeline.corpus_files import read_files
+from ...pipeline.spacy_loop import block_of
 
 Model: TypeAlias = Annotated[
     str, typer.Argument(help="Saved pipeline, or name of an installed one")

@@ -9,14 +9,14 @@ from typing import Annotated
 import srsly
 import typer
 
-from ..errors import DOCUMENTATION, Errors, SparseCRFError, nearest
+from ...errors import DOCUMENTATION, Errors, SparseCRFError, nearest
 from .common import Force, check_free, reported, with_folder
 from .printing import LINE, msg
 from .solver_configs import VARIANTS, with_solver
 
 _INSIDE = Path(__file__).parents[1] / "configs"
 # In a checkout, the configs are next to the package.
-_FOLDER = _INSIDE if _INSIDE.is_dir() else _INSIDE.parents[1] / "configs"
+_FOLDER = _INSIDE if _INSIDE.is_dir() else _INSIDE.parents[2] / "configs"
 _EXAMPLES = sorted(_INSIDE.with_name("examples").glob("*"))
 
 

@@ -11,19 +11,19 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from ...atomic_write import write_files
-from ...cli.common import Force, check_free, reported
-from ...cli.files import SPACY, unpack
-from ...cli.printing import msg, say_cuts
 from ...errors import Errors, SparseCRFError
+from ...interop.column_attributes import parse_columns
+from ...interop.columns import TAB, Source
+from ...interop.docs import STORED, annotated_columns, read_docs, write_docs
+from ...interop.fitting import Misfit, RecordReader
+from ...interop.formats import RECORDS, SEPARATORS, Format, format_of, open_records, open_source
+from ...interop.records import split
+from ...interop.schemes import ColumnScheme
+from ...interop.text_files import SPACY, unpack
 from ...pipeline.tokenization import TokenCuts
 from ...progress import Task
-from ..attributes import parse_columns
-from ..columns import TAB, Source
-from ..docs import STORED, annotated_columns, read_docs, write_docs
-from ..fitting import Misfit, RecordReader
-from ..formats import RECORDS, SEPARATORS, Format, format_of, open_records, open_source
-from ..records import split
-from ..schemes import ColumnScheme
+from .common import Force, check_free, reported
+from .printing import msg, say_cuts
 
 _SHARE = typer.Option(min=0.0, max=1.0, help="Share of the Docs for a .spacy file of this name")
 Share: TypeAlias = Annotated[float, _SHARE]

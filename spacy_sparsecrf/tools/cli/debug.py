@@ -13,14 +13,14 @@ from spacy.training import Example
 from spacy.training.initialize import init_vocab
 from spacy.util import load_config, load_model_from_config, registry
 
-from ..loss.size import as_text, available_memory
-from ..model.names import escape
-from ..pipeline.annotating import annotated
-from ..pipeline.component import SparseCRFPipe
-from ..pipeline.data_checks import DataChecks
-from ..pipeline.spacy_loop import Loop
-from ..pipeline.tokenization import TokenCuts
-from ..targets.spans import SpanTarget
+from ...crf.loss.size import as_text, available_memory
+from ...crf.model.names import escape
+from ...pipeline.annotating import annotated
+from ...pipeline.component import SparseCRFPipe
+from ...pipeline.data_checks import DataChecks
+from ...pipeline.spacy_loop import Loop
+from ...pipeline.targets.spans import SpanTarget
+from ...pipeline.tokenization import TokenCuts
 from .common import Code, Component, Data, find, overrides_of, read, reported
 from .printing import msg, print_table, say_cuts
 

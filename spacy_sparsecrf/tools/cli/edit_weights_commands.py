@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ...cli.common import Component, Model, load, reported, with_folder
-from ...cli.files import read_lines
-from ...cli.printing import msg
+from ...interop.text_files import read_lines
 from ...progress import Task
+from .common import Component, Model, load, reported, with_folder
+from .printing import msg
 
 
 def dump(

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from ...cli.common import Component, Data, Html, Model, annotated_gold, load, reported
-from ...cli.printing import LINE, msg, print_table, table_width, write_page
-from ...model.names import escape
-from ..error_analysis import Mistake, Report, find_mistakes
+from ...crf.model.names import escape
+from ..analysis.error_analysis import Mistake, Report, find_mistakes
+from .common import Component, Data, Html, Model, annotated_gold, load, reported
 from .explain import contribution_row
+from .printing import LINE, msg, print_table, table_width, write_page
 
 N_PRINTED, N_ON_PAGE = 10, 200  # number of mistakes explained
 N_CONFUSIONS = 15  # number of confusions printed

@@ -6,12 +6,18 @@ from typing import Annotated
 
 import typer
 
-from ...cli.common import Component, Html, Model, load, reported, up_to
-from ...cli.printing import msg, print_table, write_page
+from ...crf.model.names import escape
 from ...errors import refused_option
-from ...model.names import escape
-from ...pages.rendering import N_SHOWN
-from ..explanation import START, Contribution, DocExplanation, FeatureWeight, ModelExplanation
+from ..analysis.explanation import (
+    START,
+    Contribution,
+    DocExplanation,
+    FeatureWeight,
+    ModelExplanation,
+)
+from ..pages.rendering import N_SHOWN
+from .common import Component, Html, Model, load, reported, up_to
+from .printing import msg, print_table, write_page
 
 
 def explain(

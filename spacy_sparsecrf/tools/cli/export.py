@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from ...atomic_write import write_files
-from ...cli.common import Component, Model, annotated_gold, load, reported
-from ...cli.printing import msg
 from ...errors import refused_option
-from ..exporters import EXPORTERS
-from ..exporting import export, sequences
-from ..external_models import CRFPP, CRFSUITE, WAPITI
+from ...interop.exporters import EXPORTERS
+from ...interop.exporting import export, sequences
+from ...interop.external_models import CRFPP, CRFSUITE, WAPITI
+from .common import Component, Model, annotated_gold, load, reported
+from .printing import msg
 
 
 class Program(str, Enum):

@@ -7,13 +7,13 @@ from typing import Annotated, Any, cast
 import spacy
 import typer
 
-from ...cli.common import reported, with_folder
-from ...cli.printing import msg
 from ...errors import Errors, refused_option
+from ...interop.importing import import_model as read
+from ...interop.importing import set_weights
 from ...pipeline.component import SparseCRFPipe
 from ...schema import reported_as
-from ..importing import import_model as read
-from ..importing import set_weights
+from .common import reported, with_folder
+from .printing import msg
 
 _EXAMPLE = '{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}'
 

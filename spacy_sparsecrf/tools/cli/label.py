@@ -7,15 +7,15 @@ import numpy as np
 import typer
 from spacy.tokens import Doc
 
-from ...cli.common import Component, Model, load, reported
-from ...cli.printing import msg
+from ...interop.column_attributes import ENTITIES, IGNORED, UNSET, WORDS, parse_columns
+from ...interop.column_choice import read_columns
+from ...interop.columns import layout_of
+from ...interop.docs import STORED, DocWriter, of_docs, read_docs
+from ...interop.formats import SEPARATORS, format_of
 from ...progress import Task
-from ..attributes import ENTITIES, IGNORED, UNSET, WORDS, parse_columns
-from ..column_choice import read_columns
-from ..columns import layout_of
-from ..docs import STORED, DocWriter, of_docs, read_docs
-from ..formats import SEPARATORS, format_of
+from .common import Component, Model, load, reported
 from .convert import Columns, Input, Kind, Output, write_text
+from .printing import msg
 
 
 def label(

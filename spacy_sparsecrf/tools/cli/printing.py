@@ -15,10 +15,10 @@ from typer import Context, echo
 from wasabi.printer import Printer
 from wasabi.util import color
 
-from .. import __version__
-from ..errors import printable
+from ... import __version__
+from ...errors import printable
+from ...pipeline.tokenization import MOST_CUT, TokenCuts
 from ..pages.rendering import N_SHOWN, Page, render
-from ..pipeline.tokenization import MOST_CUT, TokenCuts
 from .common import with_folder
 
 LINE = 80  # maximum width

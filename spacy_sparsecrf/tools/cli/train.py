@@ -16,7 +16,7 @@ from spacy.util import load_config, logger, registry
 from thinc.api import Config, ConfigValidationError
 from typer import Argument, Context, Option
 
-from ..errors import Errors, SparseCRFError, nearest
+from ...errors import Errors, SparseCRFError, nearest
 from .common import Code, overrides_of, reported
 from .printing import msg
 
@@ -45,8 +45,8 @@ def train(
     from spacy.training.initialize import init_nlp
     from spacy.training.loop import train as run_loop
 
-    from ..pipeline.corpora import check_path
-    from ..pipeline.spacy_loop import READER
+    from ...pipeline.example_reader import check_path
+    from ...pipeline.spacy_loop import READER
 
     logger.setLevel(logging.DEBUG if verbose else logger.level)
     config = Config()

@@ -10,14 +10,14 @@ import tqdm
 import typer
 from spacy.util import load_config, load_model_from_config
 
-from ...cli.common import Code, Force, check_free, overrides_of, reported, with_folder
-from ...cli.printing import msg
 from ...errors import SparseCRFError, refused_option
 from ...progress import Task, report
+from .common import Code, Force, check_free, overrides_of, reported, with_folder
+from .printing import msg
 
 if TYPE_CHECKING:
-    from ...solvers.base import StepReport
-    from ..search import Trial, TunableConfig
+    from ...crf.solvers.solver import StepReport
+    from ..analysis.search import Trial, TunableConfig
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _BUDGET = re.compile(r"(\d+(?:\.\d*)?|\.\d+) *([smh])").fullmatch
@@ -63,7 +63,7 @@ def tune(
         overrides = overrides_of(ctx)
         import_code(code)
         with show_validation_error(config, hint_fill=False):
-            from ..search import TunableConfig, choose
+            from ..analysis.search import TunableConfig, choose
 
             loaded = load_config(config, overrides=overrides, interpolate=False)
             tunable = TunableConfig(loaded, folds, seed)
@@ -84,7 +84,7 @@ def _search(
 
     RETURNS: the trials, which are also printed.
     """
-    from ..search import search
+    from ..analysis.search import search
 
     trials: list[Trial] = []
     n = len(l1s) * len(l2s)

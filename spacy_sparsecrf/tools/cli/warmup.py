@@ -13,12 +13,13 @@ from spacy.training import Example
 from spacy.util import logger
 from typer import Option
 
-from ..errors import SparseCRFWarning
-from ..features.defaults import DEFAULT_TEMPLATES
-from ..features.featurizer import Featurizer
-from ..progress import Task, watch_compilation
-from ..registry import crf_solvers
-from ..targets.entities import Entities
+from ...crf.compilation import watch_compilation
+from ...errors import SparseCRFWarning
+from ...pipeline.features.defaults import DEFAULT_TEMPLATES
+from ...pipeline.features.featurizer import Featurizer
+from ...pipeline.targets.entities import Entities
+from ...progress import Task
+from ...registry import crf_solvers
 from .printing import msg
 
 _OWLQN = "spacy_sparsecrf.OWLQN.v1"
@@ -107,8 +108,8 @@ def _call_all(pipe: Any, doc: Doc) -> None:
     target.spans(ids, labels)
     target.write([doc], ids, labels, overwrite=True)
     # Of taggers of sequences without Docs.
-    from ..kernels.layout import Csr
-    from ..kernels.values import score_numbered
+    from ...crf.kernels.layout import Csr
+    from ...crf.kernels.values import score_numbered
 
     one, none = np.ones(1, np.int64), np.zeros(0, np.int64)
     blocks = Csr(np.zeros(3, np.int64), np.zeros(0, np.int32))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.interop.sequences.attributes import Vocabulary
-from spacy_sparsecrf.interop.sequences.encoding import read_attributes
+from spacy_sparsecrf.interop.sequences.item_encoding import read_attributes
+from spacy_sparsecrf.interop.sequences.items import Vocabulary
 
 
 def read(*tokens: Any) -> list[list[tuple[str, float]]]:

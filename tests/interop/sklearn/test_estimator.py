@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.sklearn import CRF
-from spacy_sparsecrf.solvers.owlqn import OWLQN
 
 from ...toy import blank_with, examples_of, make_sentences, train
 from ..test_import import crfsuite
@@ -243,7 +243,7 @@ SC809 += [("max_iterations", -1), ("max_iterations", "3"), ("n_threads", "2")]
 def test_settings_that_cannot_be(settings, message, monkeypatch):
     with pytest.raises(SparseCRFError, match=message):
         CRF(**settings).fit(X, Y)
-    monkeypatch.setattr("spacy_sparsecrf.loss.size.available_memory", lambda: 100)
+    monkeypatch.setattr("spacy_sparsecrf.crf.loss.size.available_memory", lambda: 100)
     with pytest.raises(SparseCRFError, match=r"SC808\] 1 features have numbers"):
         CRF().fit([[{"n": 0.5}] * 30], [["A"] * 30])
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.interop.sequences import prediction as home
-from spacy_sparsecrf.interop.sequences.attributes import Vocabulary
-from spacy_sparsecrf.interop.sequences.encoding import bigrams_of, observe, read_attributes
+from spacy_sparsecrf.interop.sequences import predictor as home
+from spacy_sparsecrf.interop.sequences.item_encoding import bigrams_of, observe, read_attributes
+from spacy_sparsecrf.interop.sequences.items import Vocabulary
 from spacy_sparsecrf.pycrfsuite import Tagger
 from spacy_sparsecrf.sklearn import CRF
 
@@ -124,7 +124,7 @@ def test_before_a_sequence_is_set_there_are_no_tokens():
 
 
 def test_the_vocabulary_of_nested_dicts_keeps_a_bounded_number_of_entries(monkeypatch):
-    monkeypatch.setattr("spacy_sparsecrf.interop.sequences.attributes._MOST_KEPT", 10)
+    monkeypatch.setattr("spacy_sparsecrf.interop.sequences.items._MOST_KEPT", 10)
     vocabulary = Vocabulary({"near:w:a": 1}.get)
     for i in range(100):
         found = read_attributes([[{"near": {"w": "a"}, f"k{i}": {"w": f"{i}"}}]], vocabulary)

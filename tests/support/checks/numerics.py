@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 
 from spacy_sparsecrf import compatible
-from spacy_sparsecrf.corpus.builder import CorpusBuilder
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
-from spacy_sparsecrf.corpus.numbering import Floats
-from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.crf.corpus.numbering import Floats
+from spacy_sparsecrf.crf.decoding.decoder import Decoder
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.per_token import corpus_of_kind
+from spacy_sparsecrf.crf.loss.protocols import Function, WorkingLoss
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.penalty import ElasticNet
+from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.crf.solvers.solver import BatchSolver, evaluate
+from spacy_sparsecrf.crf.training.run import laid_out
+from spacy_sparsecrf.crf.training.training import Problem, Training
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.base import Function, WorkingLoss
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.per_token import corpus_of_kind
-from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import BatchSolver, evaluate
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.run import laid_out
-from spacy_sparsecrf.training.training import Problem, Training
 
 from .facts import is_refused, require, require_same
 
@@ -61,7 +61,7 @@ def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 
     Parameters
     ----------
     loss : Function
-        A function of K weights, see `solvers.base.Loss`.
+        A function of K weights, see `crf.solvers.solver.Loss`.
     theta : array [K] float64
         The point.
     rtol : float, default 1e-6

@@ -12,9 +12,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.corpus.encoded import Observations
+from spacy_sparsecrf.crf.corpus.encoded import Observations
 from spacy_sparsecrf.pipeline.settings import Features
-from spacy_sparsecrf.targets.base import Target
+from spacy_sparsecrf.pipeline.targets.target import Target
 
 from .facts import is_refused, require, require_same
 
@@ -30,7 +30,7 @@ _WORDS = [
 def check_features(features: Features, docs: Sequence[Doc] | None = None) -> None:
     """Check the observations that features read from Docs.
 
-    Features must not change Docs, and must return the shapes of `corpus.encoded.Observations`.
+    Features must not change Docs, and must return the shapes of `crf.corpus.encoded.Observations`.
     The result must be the same for a second call, for single Docs, for the same Docs with
     another vocab, and for copies and pickles of the features. Sequences must be sentences or
     Docs as requested, and other values must be refused.

@@ -11,8 +11,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import lower_builtin, models, register_model, type_callable
 
-from .. import vectors
-from ..vectors import WIDTH
+from .. import simd as vectors
+from ..simd import WIDTH
 
 _FLAG = ir.IntType(32)
 

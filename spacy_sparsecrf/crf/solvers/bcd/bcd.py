@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ....registry import crf_solvers
 from ...corpus.numbering import Floats
 from ...penalty import ElasticNet
-from ...registry import crf_solvers
-from ..base import BatchSolver, SolverState, StepReport, evaluate, requirements
+from ..solver import BatchSolver, SolverState, StepReport, evaluate, requirements
 from ..warm_start import WarmStart
 
 if TYPE_CHECKING:

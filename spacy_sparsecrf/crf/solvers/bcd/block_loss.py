@@ -6,13 +6,13 @@ from ...corpus.numbering import Floats, Ints, Longs
 from ...kernels.indexing import select, take, transpose
 from ...kernels.layout import Csr, Vectors
 from ...loss.examples import ChainExampleLoss
+from ...loss.feature_blocks import FeatureBlocks
 from ...loss.lattice import Lattice
-from ...loss.pairs import row_sums
-from ...loss.weights import FeatureBlocks
+from ...loss.pair_potentials import row_sums
 from ...parallel import cut
 from ...penalty import ElasticNet
+from .bcd_kernels import BcdSettings, BlockWeights, descend_blocks
 from .blocks import Blocks, BlockSpace, StoredVectors, Sweep, weigh_tokens
-from .kernels import BcdSettings, BlockWeights, descend_blocks
 
 # Rounding errors of one token's log-potential and normalisation, in units in the last place.
 _NOISE = 8.0

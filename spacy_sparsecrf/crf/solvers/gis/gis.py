@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...loss.weights import by_site
+from ....registry import crf_solvers
+from ...loss.feature_blocks import by_site
 from ...loss.working import ChainWorkingLoss
 from ...penalty import ElasticNet
-from ...registry import crf_solvers
-from ..base import SolverState, StepReport, evaluate
-from .kernels import largest_sum, scale_weights
+from ..solver import SolverState, StepReport, evaluate
+from .gis_kernels import largest_sum, scale_weights
 from .scgis import IterativeScaling
 
 

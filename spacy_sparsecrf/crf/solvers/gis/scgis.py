@@ -15,15 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....errors import Errors, SparseCRFError
+from ....registry import crf_solvers
 from ...corpus.numbering import Floats
-from ...errors import Errors, SparseCRFError
 from ...loss.working import ChainWorkingLoss
 from ...parallel import cut
 from ...penalty import ElasticNet
-from ...registry import crf_solvers
-from ..base import BatchSolver, SolverState, StepReport, evaluate, requirements
+from ..solver import BatchSolver, SolverState, StepReport, evaluate, requirements
 from ..warm_start import WarmStart
-from .kernels import SweepTables, repetitions, scale_in_turn, token_masses
+from .gis_kernels import SweepTables, repetitions, scale_in_turn, token_masses
 
 
 class IterativeScaling(BatchSolver[ChainWorkingLoss]):

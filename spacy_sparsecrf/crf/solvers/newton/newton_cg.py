@@ -21,13 +21,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....registry import crf_solvers
 from ...corpus.numbering import Floats
-from ...loss.base import CurvedLoss, HessianProducts
+from ...loss.protocols import CurvedLoss, HessianProducts
 from ...parallel import dot
 from ...penalty import ElasticNet
-from ...registry import crf_solvers
-from .. import base
-from ..base import BatchSolver, SolverState, StepReport
+from .. import solver as base
+from ..solver import BatchSolver, SolverState, StepReport
 
 # A step is accepted above the first ratio of actual to predicted reduction (Lin, Weng & Keerthi
 # 2008, section 4); the others, and the factors of the radius, belong to their equation 9.

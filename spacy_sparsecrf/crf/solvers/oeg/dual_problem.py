@@ -9,7 +9,7 @@ from ...kernels.layout import Contexts, Factors, Pairs, Potentials
 from ...loss.examples import ChainExampleLoss, new_workspace
 from ...loss.gradient_memory import FactorStorage, Numbers
 from .dual import ChainSpace, Moves
-from .kernels import DualArrays, ascend, begin_chains
+from .oeg_kernels import DualArrays, ascend, begin_chains
 
 # Rounding errors of log Z and of inner products, in units of the precision.
 _ROUNDING = 100.0

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ....registry import crf_solvers
 from ...corpus.numbering import Floats
 from ...loss.examples import ChainExampleLoss
 from ...penalty import ElasticNet
-from ...registry import crf_solvers
-from .. import base
-from ..base import BatchSolver, SolverState, StepReport
+from .. import solver as base
+from ..solver import BatchSolver, SolverState, StepReport
 from .dual_problem import DualPoint, DualProblem
 
 

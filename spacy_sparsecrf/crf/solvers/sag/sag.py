@@ -20,15 +20,15 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ....registry import crf_solvers
 from ...corpus.numbering import Floats, Longs
 from ...kernels.layout import Factors
 from ...loss.examples import ChainExampleLoss, new_workspace
 from ...loss.gradient_memory import FactorStorage
 from ...penalty import ElasticNet
-from ...registry import crf_solvers
-from .. import base
-from ..base import BatchSolver, SolverState, StepReport
-from .kernels import Average, GradientExchange, Progress, sag_pass
+from .. import solver as base
+from ..solver import BatchSolver, SolverState, StepReport
+from .sag_kernels import Average, GradientExchange, Progress, sag_pass
 from .sag_updates import BALANCED, GROWING, PAIRED, UNIFORM, Rules, Steps, set_leaves
 
 _SAMPLINGS = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}

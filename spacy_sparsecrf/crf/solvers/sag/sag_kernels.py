@@ -2,13 +2,13 @@
 
 from typing import Any, NamedTuple
 
+from ...kernels.example_gradients import forget
 from ...kernels.exp import exp, log
 from ...kernels.factors import leave_factors, scatter, square_norm
 from ...kernels.layout import Factors, Floats, Grouped, Ints, SequenceBlocks, SequenceWorkspace
 from ...kernels.lazy import advance
 from ...kernels.numba_support import inlined, kernel
 from ...kernels.sequence import example_loss, infer_example
-from ...kernels.sgd import forget
 from .sag_updates import (
     BALANCED,
     PAIRED,

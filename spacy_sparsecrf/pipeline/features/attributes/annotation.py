@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from spacy.attrs import ENT_IOB, IDS, IS_SPACE, SPACY  # type: ignore[import-not-found]
 
-from .base import Attribute
+from .attribute import Attribute
 
 _STORED = ("norm", "tag", "pos", "morph", "lemma", "dep", "ent_type", "ent_iob")
 ANNOTATIONS: dict[str, int] = {

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
-from ...corpus.numbering import Singles
+from ....crf.corpus.numbering import Singles
 from ..cursor import Cursor, quote
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class WordAttribute(Attribute):
     """An attribute that depends only on the token's string, which is read once for each word."""
 
     has_only_texts: ClassVar[bool] = False
-    """Whether values are texts even if they consist of digits, see `model.names`."""
+    """Whether values are texts even if they consist of digits, see `crf.model.names`."""
 
     def reader(self, sources: Sources) -> WordReader:
         """Return the function of a word's text."""

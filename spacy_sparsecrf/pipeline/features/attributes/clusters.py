@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..classes import ClassReader, WordClasses
 from ..cursor import Cursor
 from ..word_labels import WordLabelReader
-from .base import Sources, Value, WordAttribute, WordReader
+from .attribute import Sources, Value, WordAttribute, WordReader
 
 MOST_BITS = 64  # of a path
 WORD_LABELS = "word_labels"

@@ -28,9 +28,9 @@ from spacy.attrs import LOWER  # type: ignore[import-not-found]
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
-from ...corpus.numbering import Array, Longs
-from ...corpus.readings import Division
-from .base import PythonAttribute, Value, Values
+from ....crf.corpus.numbering import Array, Longs
+from ....crf.corpus.readings import Division
+from .attribute import PythonAttribute, Value, Values
 from .stage import most_elsewhere
 
 # Words that end a sentence, and words that begin a quotation.
@@ -170,6 +170,6 @@ def fill(
 @cache
 def _kernels() -> Any:
     """Import the kernels, with numba, only once: an import takes as long as reading a Doc."""
-    from ...kernels import hashing
+    from ....crf.kernels import hashing
 
     return hashing

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...errors import Errors, MissingExtraError, SparseCRFError
+from ....errors import Errors, MissingExtraError, SparseCRFError
 from ..cursor import Cursor
-from .base import Sources, Value, WordAttribute, WordReader
+from .attribute import Sources, Value, WordAttribute, WordReader
 
 SECONDS = 1.0  # timeout of one search in one word
 MOST_ITEMS = 100_000  # of a pattern with expanded repetitions: `regex` expands them

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from spacy.tokens import Doc, Token
 
-from ...corpus.numbering import Singles
-from ...corpus.words import extension_values
-from ...errors import Errors, SparseCRFError
+from ....crf.corpus.blanks import extension_values
+from ....crf.corpus.numbering import Singles
+from ....errors import Errors, SparseCRFError
 from ..cursor import Cursor
-from .base import PythonAttribute, RealAttribute, Value, Values, number_of
+from .attribute import PythonAttribute, RealAttribute, Value, Values, number_of
 
 MARK = "_"
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ..cursor import Cursor
-from .base import Sources, Value, WordAttribute, WordReader
+from .attribute import Sources, Value, WordAttribute, WordReader
 
 LONGEST_NGRAM = 10  # in characters
 LONG_WORD = 2 * LONGEST_NGRAM  # in characters; n-grams skip the middle of longer words

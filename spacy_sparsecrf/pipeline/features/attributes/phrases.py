@@ -11,9 +11,17 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.util import filter_spans
 
-from ...corpus.words import words_of
-from ...errors import Errors, SparseCRFError
-from .base import KeyedAttribute, PhraseList, PythonAttribute, Sources, TokenReader, Value, Values
+from ....crf.corpus.blanks import words_of
+from ....errors import Errors, SparseCRFError
+from .attribute import (
+    KeyedAttribute,
+    PhraseList,
+    PythonAttribute,
+    Sources,
+    TokenReader,
+    Value,
+    Values,
+)
 from .words import fold
 
 ATTRS: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "ORTH": str, "FOLD": fold}

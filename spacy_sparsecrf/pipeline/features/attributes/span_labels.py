@@ -9,7 +9,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.util import filter_spans
 
-from .base import KeyedAttribute, PythonAttribute, Value, Values
+from .attribute import KeyedAttribute, PythonAttribute, Value, Values
 
 
 @dataclass(frozen=True)

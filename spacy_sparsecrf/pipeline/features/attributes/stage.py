@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from spacy.attrs import LOWER  # type: ignore[import-not-found]
 
-from ...corpus.numbering import Ints, Longs
-from .base import PythonAttribute, Values
+from ....crf.corpus.numbering import Ints, Longs
+from .attribute import PythonAttribute, Values
 
 DOC_ENTITY = "doc_entity"
 

@@ -11,19 +11,19 @@ read   := name                                    (most attributes)
 text   := see `cursor`
 """
 
-from ...errors import nearest
+from ....errors import nearest
 from ..cursor import Cursor
-from .annotations import Annotation
-from .base import Attribute
+from .annotation import Annotation
+from .attribute import Attribute
 from .clusters import Cluster, WordLabels
 from .document import DocLower, DocNeighbour, DocRun, DocTitle
 from .expressions import Expression
 from .extensions import Extension, Real
 from .ngrams import Ngrams
 from .phrases import Phrase
-from .spans import Span
+from .span_labels import Span
 from .stage import EntityElsewhere, LabelElsewhere, PredictedLabel
-from .vectors import BinnedVector
+from .word_vectors import BinnedVector
 from .words import Affix, Word
 
 _CLASSES: tuple[type[Attribute], ...] = (

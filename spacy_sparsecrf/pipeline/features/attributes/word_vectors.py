@@ -10,10 +10,10 @@ from numpy.typing import DTypeLike
 from spacy.tokens import Doc
 from thinc.util import to_numpy
 
-from ...corpus.numbering import Array, Singles
-from ...errors import Errors, SparseCRFError
+from ....crf.corpus.numbering import Array, Singles
+from ....errors import Errors, SparseCRFError
 from ..cursor import Cursor
-from .base import Attribute, PythonAttribute, RealAttribute, Sources, TokenReader, Values
+from .attribute import Attribute, PythonAttribute, RealAttribute, Sources, TokenReader, Values
 
 MOST_BINS = 100
 

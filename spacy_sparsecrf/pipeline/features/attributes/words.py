@@ -9,9 +9,9 @@ from operator import itemgetter
 
 from spacy.lang import lex_attrs
 
-from ...corpus.words import UNSEEN
+from ....crf.corpus.blanks import UNSEEN
 from ..cursor import Cursor
-from .base import Sources, Value, WordAttribute, WordReader
+from .attribute import Sources, Value, WordAttribute, WordReader
 
 HYPHENS = frozenset("-\N{HYPHEN}\N{NON-BREAKING HYPHEN}")
 

@@ -2,9 +2,9 @@
 
 from spacy.attrs import LOWER  # type: ignore[import-not-found]
 
-from ..corpus.readings import Readings
-from .attributes.stage import FirstLabels
-from .plan import TemplatePlan
+from ...crf.corpus.readings import Readings
+from ..features.attributes.stage import FirstLabels
+from ..features.plan import TemplatePlan
 
 
 def fill(readings: Readings, plan: TemplatePlan, first: FirstLabels) -> Readings:

@@ -1,0 +1,1 @@
+"""The conditional random field: corpora, losses, solvers, models and decoding, on arrays."""

@@ -1,0 +1,1 @@
+"""What users start: commands, analysis of models, pages and example data."""
