@@ -22,8 +22,8 @@ from spacy.util import logger
 
 from spacy_sparsecrf.tools.cli.config import make_config
 
-from .kernels.compiled_cases import AllCompiled, compile_all, lend
-from .toy import Sentence, blank_with, examples_of, make_sentences, train, write_corpus
+from .support.compiled_cases import AllCompiled, compile_all, lend
+from .support.toy import Sentence, blank_with, examples_of, make_sentences, train, write_corpus
 
 # Examples are the same in each run, whichever tests are selected.
 same = {"derandomize": True, "deadline": None, "database": None}

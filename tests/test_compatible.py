@@ -34,8 +34,8 @@ from spacy_sparsecrf.pipeline.settings import (
 )
 from spacy_sparsecrf.registry import crf_engines, crf_features, crf_solvers, crf_targets
 
-from .decoding.span_cases import add_spans, chunks_of
-from .toy import make_sentences
+from .support.span_cases import add_spans, chunks_of
+from .support.toy import make_sentences
 
 Fragment = dict[str, Any]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from .notebook_cells import NOTEBOOKS, cells_of, run_notebook, text_of
-from .page_blocks import alike
+from .support.notebook_cells import NOTEBOOKS, cells_of, run_notebook, text_of
+from .support.page_blocks import alike
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -22,9 +22,9 @@ from spacy.tokens import DocBin, Token
 from spacy.training import Example
 from spacy.training.loggers import console_logger_v3
 
-from . import page_blocks
 from .conftest import EXAMPLES
 from .interop.test_import import PEERS, crfsuite
+from .support import page_blocks
 from .test_docs import DOCUMENTS, ROOT
 
 DOCS = ROOT / "docs"

@@ -10,7 +10,7 @@ from spacy_sparsecrf.crf.parallel import Workers, cut
 from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 
 from .reference import random_problem
-from .runs import training_of
+from .support.runs import training_of
 
 CHUNKS = [(i, i + 1) for i in range(50)]
 

@@ -11,8 +11,8 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.edit_weights import dump, patch
 from spacy_sparsecrf.pipeline.features.naming import hash_names
 
-from ..golden import read_golden
-from ..toy import examples_of, train
+from ..support.golden import read_golden
+from ..support.toy import examples_of, train
 
 LABELS = ("#", "*", "*0", "a\tb", "Case=Nom|X", "\\n", "\n")
 

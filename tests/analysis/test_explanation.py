@@ -12,7 +12,7 @@ from spacy_sparsecrf.tools.analysis.error_analysis import Report, find_mistakes
 from spacy_sparsecrf.tools.analysis.explanation import DocExplanation, explain_model, outcome_names
 
 from ..pipeline.test_doc_probabilities import PresetTags
-from ..toy import Sentence, blank_with, docs_of, examples_of, tags_of, train
+from ..support.toy import Sentence, blank_with, docs_of, examples_of, tags_of, train
 
 TEMPLATES = ["u:", "u:lower[0]", "u:suffix(2)[0]", "u:lower[1]", "b:", "*:shape[-1]"]
 

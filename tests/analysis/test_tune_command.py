@@ -16,9 +16,9 @@ from spacy_sparsecrf.tools.analysis import search
 from spacy_sparsecrf.tools.analysis.search import EncodedPipeline, Trial, TunableConfig, choose
 from spacy_sparsecrf.tools.cli.config import make_config
 
-from ..cli.commands import run
 from ..conftest import SHIPPED_CONFIG, Corpus, make_corpus
-from ..toy import docs_of
+from ..support.commands import run
+from ..support.toy import docs_of
 
 pytestmark = pytest.mark.usefixtures("level_of_the_logger")
 

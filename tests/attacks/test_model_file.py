@@ -11,8 +11,8 @@ from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.schema import MAX_JSON, MAX_STRUCTURE
 
-from .files import sealed, taken_apart
-from .kinds import model_of, stacked
+from ..support.damaged_files import sealed, taken_apart
+from ..support.file_types import model_of, stacked
 
 Change = Callable[[Any], object]
 

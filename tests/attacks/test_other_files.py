@@ -18,7 +18,7 @@ from spacy_sparsecrf.pipeline.features.classes import unpack
 from spacy_sparsecrf.schema import MAX_STRUCTURE, SchemaField, check, parse
 from spacy_sparsecrf.tools.cli.tune import _BUDGET
 
-from . import kinds
+from ..support import file_types as kinds
 from .test_model_file import Change, array, frame, meta, text
 
 LINE = b"00000000000000aa\tlower[0]=a\n"

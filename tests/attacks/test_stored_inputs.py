@@ -37,8 +37,8 @@ from spacy_sparsecrf.pipeline.features.class_sources import check_sources, read_
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer, PlanFeaturizer
 from spacy_sparsecrf.pipeline.features.naming import NameRecord, hash_names
 
-from ..toy import blank_with, train
-from .kinds import QUIET, use_classes, use_model
+from ..support.file_types import QUIET, use_classes, use_model
+from ..support.toy import blank_with, train
 
 ROWS = [
     json.loads(row)

@@ -16,8 +16,8 @@ from confection import Config
 from spacy.util import load_config, logger
 
 from ..conftest import SHIPPED_CONFIG
-from ..toy import accuracy, docs_of, tags_of
-from .commands import run_spacy
+from ..support.commands import run_spacy
+from ..support.toy import accuracy, docs_of, tags_of
 
 pytestmark = pytest.mark.usefixtures("level_of_the_logger")
 

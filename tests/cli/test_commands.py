@@ -24,8 +24,8 @@ from spacy_sparsecrf.tools.pages.rendering import render
 
 from ..analysis.test_explanation import mistagged
 from ..conftest import CONFIGS, EXAMPLES, SHIPPED_CONFIG
-from ..toy import docs_of, examples_of, write_corpus
-from .commands import run, run_spacy
+from ..support.commands import run, run_spacy
+from ..support.toy import docs_of, examples_of, write_corpus
 
 TSV = "The\tDT\ncat\tNN\n\nruns\tVB\n\n"
 

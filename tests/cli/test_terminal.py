@@ -17,8 +17,8 @@ from spacy_sparsecrf.crf.model.names import escape, read_name, unescape, write_n
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning, printable, warn
 from spacy_sparsecrf.tools.cli.printing import LINE, print_table
 
-from ..toy import blank_with, examples_of, train, write_corpus
-from .commands import run
+from ..support.commands import run
+from ..support.toy import blank_with, examples_of, train, write_corpus
 
 HOSTILE = "q\x1b]0;own\x07\x00\x9b2J\u202e\u2066\u200f\u061c\u2028\x7fz"
 UNSAFE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")

@@ -12,16 +12,16 @@ from spacy_sparsecrf.crf.kernels.viterbi import viterbi
 from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.errors import SparseCRFError
 
-from ..data import ORACLE, needs, read_oracle
-from ..kernels.kernel_functions import function
-from ..oracle_cases import oracle_observations, oracle_training
-from .decoding_reference import (
+from ..support.data import ORACLE, needs, read_oracle
+from ..support.decoding_cases import (
     make_case,
     random_mask,
     reference_best_labels,
     scheme_labels,
     scheme_mask,
 )
+from ..support.kernel_functions import function
+from ..support.oracle_cases import oracle_observations, oracle_training
 
 
 def test_ties_no_tokens_and_unknown_features():

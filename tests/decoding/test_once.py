@@ -18,7 +18,7 @@ from spacy_sparsecrf.crf.decoding.steps import Preference
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from ..reference import n_repetitions, obeying
-from .decoding_reference import (
+from ..support.decoding_cases import (
     KINDS,
     make_case,
     n_illegal,

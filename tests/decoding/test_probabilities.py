@@ -13,7 +13,7 @@ from spacy_sparsecrf.crf.decoding.posterior import Posterior
 from spacy_sparsecrf.crf.kernels import log_space
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
-from .decoding_reference import KINDS, make_case, n_illegal, random_mask, random_permitted
+from ..support.decoding_cases import KINDS, make_case, n_illegal, random_mask, random_permitted
 
 LENGTHS = [4, 1, 0, 3, 2]
 CONSTRAINTS = ["free", "legal", "permitted", "both"]

@@ -18,8 +18,8 @@ from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
 from spacy_sparsecrf.pipeline.features import lexemes
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
-from ..features.feature_cases import EVERY_TEMPLATE
-from ..toy import vocab_of
+from ..support.feature_cases import EVERY_TEMPLATE
+from ..support.toy import vocab_of
 
 WORDS = ["a", "an", "Ms.", "Straße", "sold", "12", "e-mails", "!", "NOUN", " ", "x1", "Two"]
 VOCABS = [vocab_of("en"), vocab_of("en"), vocab_of("es")]

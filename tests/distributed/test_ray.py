@@ -11,7 +11,7 @@ import pytest
 from spacy_sparsecrf.distributed.ray_engine import Ray
 from spacy_sparsecrf.errors import SparseCRFError
 
-from .cases import SHIPPED, Here, begun, learnt, steps, write_parts
+from ..support.sharing_cases import SHIPPED, Here, begun, learnt, steps, write_parts
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'spacy-sparsecrf[ray]'")
 

@@ -28,10 +28,8 @@ from spacy_sparsecrf.pipeline.features.naming import NameRecord
 from spacy_sparsecrf.pipeline.spacy_loop import block_of
 from spacy_sparsecrf.tools.cli.config import shipped_configs
 
-from ..decoding.span_cases import TRAINING, span_examples
 from ..reference import random_problem
-from ..toy import blank_with, examples_of, write_corpus
-from .cases import (
+from ..support.sharing_cases import (
     FEW,
     SENTENCES,
     SHIPPED,
@@ -43,6 +41,8 @@ from .cases import (
     steps,
     write_parts,
 )
+from ..support.span_cases import TRAINING, span_examples
+from ..support.toy import blank_with, examples_of, write_corpus
 
 TEMPLATES = {"@crf_features": "spacy_sparsecrf.Templates.v1"}
 SOLVERS = {

@@ -25,9 +25,9 @@ from spacy_sparsecrf.pipeline.features.attributes.table import ATTRIBUTES
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 from spacy_sparsecrf.pipeline.features.naming import NameRecord, hash_names
 
-from ..model.names_cases import names_of
-from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of
-from .feature_cases import EVERY_TEMPLATE, SENTENCE
+from ..support.feature_cases import EVERY_TEMPLATE, SENTENCE
+from ..support.names_cases import names_of
+from ..support.toy import ENGLISH, blank_with, examples_of, train, vocab_of
 
 ROWS = Path(__file__).with_name("golden.jsonl").read_text(encoding="utf8").splitlines()
 CASES: list[dict[str, Any]] = [json.loads(row) for row in ROWS]

@@ -17,9 +17,9 @@ from spacy_sparsecrf.pipeline.features.classes import ClassReader, WordClasses, 
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 from spacy_sparsecrf.pipeline.features.templates import parse_templates
 
-from ..toy import ENGLISH, blank_with, examples_of, make_sentences, pickled, train
-from .feature_cases import check_saved
-from .reference_features import after, hash_values
+from ..support.feature_cases import check_saved
+from ..support.reference_features import after, hash_values
+from ..support.toy import ENGLISH, blank_with, examples_of, make_sentences, pickled, train
 
 PATHS = "0110\tla\t9\n0111\tMadrid\t3\n10\tmadrid\t1\n\n11\tsold\n"
 NUMBERS = "la 0\nMadrid 17\n"

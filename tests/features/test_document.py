@@ -12,9 +12,9 @@ from spacy_sparsecrf.pipeline.features.attributes.document import DocAttribute
 from spacy_sparsecrf.pipeline.features.attributes.table import ATTRIBUTES
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
-from ..model.names_cases import names_of
-from ..toy import ENGLISH
-from .reference_features import hash_docs
+from ..support.names_cases import names_of
+from ..support.reference_features import hash_docs
+from ..support.toy import ENGLISH
 
 NAMES = [name for name, family in ATTRIBUTES.items() if issubclass(family, DocAttribute)]
 TEMPLATES = [f"u:{name}[{i}]" for name in NAMES for i in (-1, 0)]

@@ -14,8 +14,8 @@ from spacy_sparsecrf.pipeline.features.attributes import expressions
 from spacy_sparsecrf.pipeline.features.attributes.expressions import ExpressionReader, find_fault
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
-from ..toy import blank_with, train, vocab_of
-from .reference_features import hash_values
+from ..support.reference_features import hash_values
+from ..support.toy import blank_with, train, vocab_of
 
 CATASTROPHE = "^(a|aa)+$"
 VICTIM = "a" * 40 + "!"

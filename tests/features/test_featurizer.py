@@ -12,9 +12,9 @@ from spacy.tokens import Doc
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
-from ..toy import ENGLISH, vocab_of
-from .feature_cases import EVERY_TEMPLATE, SENTENCE
-from .reference_features import hash_docs, hash_values
+from ..support.feature_cases import EVERY_TEMPLATE, SENTENCE
+from ..support.reference_features import hash_docs, hash_values
+from ..support.toy import ENGLISH, vocab_of
 
 
 def test_windows_stop_at_sentence_bounds():

@@ -12,8 +12,8 @@ from spacy_sparsecrf.pipeline.features.attributes.ngrams import Ngrams
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 from spacy_sparsecrf.pipeline.features.lexemes import LexemeTable
 
-from ..toy import ENGLISH
-from .reference_features import hash_docs
+from ..support.reference_features import hash_docs
+from ..support.toy import ENGLISH
 
 TEMPLATES = [
     "b:",

@@ -13,10 +13,10 @@ from spacy.tokens import Doc
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
-from ..golden import read_golden
-from ..toy import ENGLISH, blank_with, examples_of, make_sentences, pickled, train
-from .feature_cases import check_saved
-from .reference_features import hash_values
+from ..support.feature_cases import check_saved
+from ..support.golden import read_golden
+from ..support.reference_features import hash_values
+from ..support.toy import ENGLISH, blank_with, examples_of, make_sentences, pickled, train
 
 KEY = 'phrase("places")[0]'
 TEMPLATES = ["u:phrase(places)[0]"]

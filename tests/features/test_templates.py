@@ -33,8 +33,8 @@ from spacy_sparsecrf.pipeline.features.templates import (
     windows,
 )
 
-from ..golden import read_golden
-from ..toy import blank_with, docs_of, examples_of, make_sentences, tags_of, train
+from ..support.golden import read_golden
+from ..support.toy import blank_with, docs_of, examples_of, make_sentences, tags_of, train
 
 
 @st.composite

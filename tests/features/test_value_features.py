@@ -18,8 +18,8 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 from spacy_sparsecrf.pipeline.features.naming import hash_names
 
-from ..toy import blank_with, train, vocab_of
-from .reference_features import hash_values
+from ..support.reference_features import hash_values
+from ..support.toy import blank_with, train, vocab_of
 
 # Three bins of equal probability under a normal distribution.
 THIRD = 0.4307272992954575

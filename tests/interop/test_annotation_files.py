@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.interop.text_files import unpack
 
-from ..cli.commands import run
+from ..support.commands import run
 
 TEXTS = ("Ann Lee flew to New York.", "Nobody 🙂 saw Bo.")
 SPANS = ([(0, 7, "PER"), (16, 24, "LOC")], [(13, 15, "PER")])

@@ -23,8 +23,8 @@ from spacy_sparsecrf.interop.formats import Format, format_of, open_source
 from spacy_sparsecrf.interop.schemes import BadLabelError, ColumnScheme, read_spans, write_spans
 from spacy_sparsecrf.interop.text_files import read_lines, unpack
 
-from ..cli.commands import run
-from ..golden import read_golden
+from ..support.commands import run
+from ..support.golden import read_golden
 
 pytestmark = pytest.mark.usefixtures("own_extensions")
 

@@ -16,7 +16,7 @@ from spacy_sparsecrf.interop.crfsuite_file import (
 )
 from spacy_sparsecrf.interop.external_models import of_crfsuite, read_model
 
-from .sklearn.cases import make_xy
+from ..support.sequences import make_xy
 from .test_import import crfsuite
 
 NONE = ExternalWeights(*[np.empty(0, np.int64)] * 4)

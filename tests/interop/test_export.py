@@ -26,13 +26,13 @@ from spacy_sparsecrf.interop.external_features import names_of
 from spacy_sparsecrf.interop.external_models import TrainedModel, read_model
 from spacy_sparsecrf.interop.importing import import_model, set_weights
 
-from ..cli.commands import run
 from ..conftest import CONFIGS
-from ..page_blocks import blocks_of
+from ..support.commands import run
+from ..support.page_blocks import blocks_of
+from ..support.reference_patterns import crfpp_outside, expand, wapiti_outside
+from ..support.sequences import make_xy
+from ..support.toy import blank_with, make_sentences, train
 from ..test_docs import ROOT
-from ..toy import blank_with, make_sentences, train
-from .reference_patterns import crfpp_outside, expand, wapiti_outside
-from .sklearn.cases import make_xy
 from .test_import import PEERS, TESTS, crfsuite
 
 PROGRAMS = ["CRFsuite", "Wapiti", "CRF++"]

@@ -22,9 +22,9 @@ from spacy_sparsecrf.interop.importing import import_model, names_by_patterns
 from spacy_sparsecrf.interop.patterns.macros import parse_patterns
 from spacy_sparsecrf.interop.patterns.pattern_featurizer import WAPITI
 
-from ..cli.commands import run
-from ..golden import read_golden
-from .sklearn.cases import make_xy
+from ..support.commands import run
+from ..support.golden import read_golden
+from ..support.sequences import make_xy
 
 PEERS = Path(__file__).parent / "peers"
 MODELS = ["crf.wapiti", "memm.wapiti", "maxent.wapiti", "crfpp.txt"]

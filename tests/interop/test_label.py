@@ -12,8 +12,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
-from ..cli.commands import run
-from ..toy import make_sentences
+from ..support.commands import run
+from ..support.toy import make_sentences
 from .test_import import PEERS
 
 pytestmark = pytest.mark.usefixtures("own_extensions")

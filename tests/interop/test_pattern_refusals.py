@@ -10,8 +10,8 @@ from spacy_sparsecrf.interop.patterns import macros
 from spacy_sparsecrf.interop.patterns.pattern_featurizer import CRFPPTemplates, WapitiPatterns
 from spacy_sparsecrf.pipeline.features.attributes import expressions
 
-from ..golden import read_golden
-from ..toy import ENGLISH
+from ..support.golden import read_golden
+from ..support.toy import ENGLISH
 
 DOC = Doc(ENGLISH, words=["a", "b"])
 SOURCE = r"\[components.NAME.features\] text"

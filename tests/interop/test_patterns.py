@@ -30,13 +30,20 @@ from spacy_sparsecrf.interop.patterns.pattern_featurizer import (
 )
 from spacy_sparsecrf.pipeline.features.naming import templates_by_kind
 
-from ..data import DATA, needs, read_columns
-from ..golden import read_golden
-from ..model.names_cases import names_of
 from ..reference import Problem
-from ..runs import training_of
-from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of
-from .reference_patterns import Table, crfpp_outside, expand, lines_of, search, wapiti_outside
+from ..support.data import DATA, needs, read_columns
+from ..support.golden import read_golden
+from ..support.names_cases import names_of
+from ..support.reference_patterns import (
+    Table,
+    crfpp_outside,
+    expand,
+    lines_of,
+    search,
+    wapiti_outside,
+)
+from ..support.runs import training_of
+from ..support.toy import ENGLISH, blank_with, examples_of, train, vocab_of
 
 VOCAB = ENGLISH
 COLUMNS = ["orth", "tag"]

@@ -24,7 +24,7 @@ from spacy_sparsecrf.pycrfsuite import ItemSequence, Tagger, Trainer
 from spacy_sparsecrf.sklearn import CRF
 
 from ..reference import n_repetitions
-from .sklearn.cases import make_xy
+from ..support.sequences import make_xy
 
 X, Y = make_xy()
 N_MODELS = 4  # for each number of labels

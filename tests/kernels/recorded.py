@@ -29,11 +29,11 @@ from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.pipeline.targets.scheme import span_kernels
 from spacy_sparsecrf.tools.cli.warmup import all_kinds, train_and_predict
 
-from ..features.reference_values import random_value_problem
-from ..loss.layouts import LAYOUTS
 from ..reference import lattice_edges, random_graph, random_problem
-from ..runs import training_of
-from .compiled_cases import all_kernels
+from ..support.compiled_cases import all_kernels
+from ..support.layouts import LAYOUTS
+from ..support.reference_values import random_value_problem
+from ..support.runs import training_of
 
 Check = Callable[[str, Any, tuple[Any, ...]], Any]
 

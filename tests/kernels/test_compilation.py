@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from .compiled_cases import Call, Signatures, compile_all
+from ..support.compiled_cases import Call, Signatures, compile_all
 
 
 def accidents(first: Call, second: Call, *, widths: bool) -> set[str]:

@@ -8,10 +8,10 @@ from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
 from spacy_sparsecrf.crf.parallel import Workers
 from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 
-from ..loss.layouts import in_every_layout
 from ..reference import random_problem
-from ..runs import training_of
-from ..toy import blank_with, examples_of, train
+from ..support.layouts import in_every_layout
+from ..support.runs import training_of
+from ..support.toy import blank_with, examples_of, train
 
 
 @in_every_layout

@@ -11,8 +11,8 @@ from spacy_sparsecrf.crf.kernels.layout import HashPlan, Tokens
 from spacy_sparsecrf.crf.kernels.simd import multiply_add
 from spacy_sparsecrf.crf.kernels.values import value_scores
 
-from ..features.reference_features import mix
-from .kernel_functions import compiled, function
+from ..support.kernel_functions import compiled, function
+from ..support.reference_features import mix
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.5, -100.0])

@@ -162,7 +162,7 @@ def imported() -> set[str]:
 
 def run(*names: str, cache: Path) -> list[list[Any]]:
     """Return the output of `missing_names` for each name."""
-    command = [sys.executable, "-m", "tests.kernels.missing_names", *names]
+    command = [sys.executable, "-m", "tests.support.missing_names", *names]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ from spacy_sparsecrf.crf.kernels.products import (
     retreat_two,
 )
 
-from .kernel_functions import compiled
+from ..support.kernel_functions import compiled
 
 # Fewer than, as many as, and more than the rows of a block; one to seven blocks of columns.
 LABELS = [1, 2, 3, 4, 5, 7, 8, 9, 14, 17, 22, 24, 31, 37, 49, 51]

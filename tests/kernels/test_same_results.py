@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from llvmlite import binding
 
-from .compiled_cases import all_kernels
-from .processors import NATIVE, imitating
+from ..support.compiled_cases import all_kernels
+from ..support.processors import NATIVE, imitating
 from .recorded import Copies, arrays_of, recording, run_all
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +100,7 @@ def test_all_solvers_train_the_same_models_for_processors(tmp_path):
     found = []
     for cpu in ("x86-64-v3", newest):
         done = subprocess.run(
-            [sys.executable, "-m", "tests.kernels.processors"],
+            [sys.executable, "-m", "tests.support.processors"],
             capture_output=True,
             text=True,
             env={**os.environ, **imitating(cpu, tmp_path)},

@@ -14,8 +14,8 @@ from spacy_sparsecrf.crf.penalty import ElasticNet
 from spacy_sparsecrf.crf.solvers.bcd.block_loss import BlockDescent, BlockLayout
 
 from ..reference import Problem, random_problem
-from ..solvers.cases import working_loss as everything
-from .layouts import in_every_layout
+from ..support.layouts import in_every_layout
+from ..support.solver_cases import working_loss as everything
 
 # Options of random problems.
 OPTIONS = [{}, {"n_bigram": 3, "weighted": True}, {"start_label": False, "n_bigram": 3}]

@@ -16,9 +16,9 @@ from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.crf.training.training import Training
 from spacy_sparsecrf.errors import SparseCRFWarning
 
-from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem
-from ..runs import training_of
+from ..support.reference_values import random_value_problem
+from ..support.runs import training_of
 
 LABELS, NONE = ["a", "b", "c"], np.empty(0, np.int64)
 

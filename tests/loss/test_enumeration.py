@@ -16,11 +16,11 @@ from spacy_sparsecrf.crf.loss.examples import new_workspace
 from spacy_sparsecrf.crf.loss.hessian_products import HessianProduct
 from spacy_sparsecrf.crf.loss.workspace import LIMITS, Limits
 
-from ..features.reference_values import random_value_problem
-from ..kernels.kernel_functions import compiled
 from ..reference import Problem, random_problem
-from ..training.learning_cases import loss_of, partial_problem
-from .layouts import LAYOUTS, in_every_layout
+from ..support.kernel_functions import compiled
+from ..support.layouts import LAYOUTS, in_every_layout
+from ..support.learning_cases import loss_of, partial_problem
+from ..support.reference_values import random_value_problem
 from .test_hessian import enumerated_hessian
 
 PLAIN, PARTIAL, VALUES = random_problem, partial_problem, random_value_problem

@@ -8,8 +8,8 @@ from spacy_sparsecrf.crf.loss.hessian_products import HessianProduct
 from spacy_sparsecrf.crf.parallel import Workers
 
 from ..reference import Problem, random_problem
-from ..solvers.cases import working_loss
-from .layouts import LAYOUTS, in_every_layout
+from ..support.layouts import LAYOUTS, in_every_layout
+from ..support.solver_cases import working_loss
 
 
 def covariance(problem: Problem, tokens: range, agree: bool) -> np.ndarray:

@@ -12,10 +12,10 @@ from spacy_sparsecrf.crf.loss.working import ChainWorkingLoss
 from spacy_sparsecrf.crf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.crf.parallel import Workers
 
-from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem
-from ..training.learning_cases import loss_of, partial_problem
-from .layouts import LAYOUTS
+from ..support.layouts import LAYOUTS
+from ..support.learning_cases import loss_of, partial_problem
+from ..support.reference_values import random_value_problem
 
 SHORT = [5, 3, 1, 6, 4, 2, 5, 5]
 

@@ -13,8 +13,8 @@ from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from ..reference import local_loss, random_problem
-from ..runs import training_of
-from ..toy import accuracy, blank_with, docs_of, examples_of, tags_of, train
+from ..support.runs import training_of
+from ..support.toy import accuracy, blank_with, docs_of, examples_of, tags_of, train
 
 OPTIONS = [
     {},

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
 from spacy_sparsecrf.crf.parallel import Workers
 
-from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem
-from ..solvers.cases import working_loss
 from ..support.checks import check_loss
+from ..support.reference_values import random_value_problem
+from ..support.solver_cases import working_loss
 
 
 def full_value_and_grad(problem: Problem) -> tuple[float, np.ndarray]:

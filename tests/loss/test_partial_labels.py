@@ -18,11 +18,11 @@ from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.targets.token_attribute import TokenAttribute
 
 from ..reference import Problem
-from ..runs import training_of
 from ..solvers.test_solvers import SOLVERS, dense_weights, precise, train
-from ..toy import blank_with, examples_of
-from ..toy import train as train_pipeline
-from ..training.learning_cases import loss_of, partial_problem
+from ..support.learning_cases import loss_of, partial_problem
+from ..support.runs import training_of
+from ..support.toy import blank_with, examples_of
+from ..support.toy import train as train_pipeline
 
 LENGTHS = [4, 0, 1, 3, 5]
 

@@ -17,8 +17,8 @@ from spacy_sparsecrf.crf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.errors import SparseCRFError
 
 from ..reference import random_observations, random_problem
-from ..runs import training_of
-from ..toy import blank_with, examples_of, make_sentences
+from ..support.runs import training_of
+from ..support.toy import blank_with, examples_of, make_sentences
 
 ROOT = Path(__file__).parents[2]
 USAGE = {"Max address space": "VmSize", "Max data size    ": "VmData"}

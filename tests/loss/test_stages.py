@@ -11,7 +11,7 @@ from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.crf.solvers.warm_start import WarmStart
 
 from ..reference import Problem, random_problem
-from ..runs import training_of
+from ..support.runs import training_of
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.1])

@@ -17,7 +17,7 @@ from spacy_sparsecrf.distributed.tree import (
 )
 
 from ..reference import random_problem, tree_sum
-from .layouts import LAYOUTS
+from ..support.layouts import LAYOUTS
 
 LEAVES = 16
 partials = st.dictionaries(

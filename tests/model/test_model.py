@@ -9,7 +9,7 @@ from spacy_sparsecrf.crf.model.file import FORMAT_VERSION
 from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
 from spacy_sparsecrf.errors import SparseCRFError
 
-from ..attacks.kinds import model_of, stacked
+from ..support.file_types import model_of, stacked
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -15,8 +15,8 @@ from spacy_sparsecrf.crf.model.names import ALWAYS, Names, Outside, read_hash, r
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 from spacy_sparsecrf.pipeline.features.naming import NameRecord, hash_names
 
-from ..features.reference_features import hash_values
-from ..toy import ENGLISH, blank_with, docs_of, examples_of, run_steps, train
+from ..support.reference_features import hash_values
+from ..support.toy import ENGLISH, blank_with, docs_of, examples_of, run_steps, train
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1)
 tricky = st.text(st.sampled_from("\\\t\n\r|=^$01 a"), min_size=1)

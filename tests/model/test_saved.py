@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ..toy import blank_with, docs_of, examples_of, make_sentences, train
+from ..support.toy import blank_with, docs_of, examples_of, make_sentences, train
 
 MODELS = Path(__file__).parents[1] / "models"
 READ = ["b:", "u:lower[0]", "u:suffix(3)[0]"]

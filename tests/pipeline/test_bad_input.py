@@ -15,7 +15,7 @@ from spacy.util import load_config
 from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 
 from ..conftest import SHIPPED_CONFIG
-from ..toy import accuracy, docs_of, examples_of, tags_of, train
+from ..support.toy import accuracy, docs_of, examples_of, tags_of, train
 
 
 def trained_on(nlp: Language, examples: list[Example]) -> Any:

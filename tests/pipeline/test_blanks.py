@@ -14,7 +14,7 @@ from spacy.training import Example
 from spacy_sparsecrf.crf.corpus.blanks import words_of
 from spacy_sparsecrf.tools.pages.rendering import render
 
-from ..toy import STEMS, blank_with, examples_of, train
+from ..support.toy import STEMS, blank_with, examples_of, train
 
 TEXTS = [
     ("Send the form to Ada Nowak in Lund.", [("Ada Nowak", "PER"), ("Lund", "LOC")]),

@@ -22,8 +22,8 @@ from spacy_sparsecrf.tools.analysis.calibration import (
 )
 from spacy_sparsecrf.tools.pages.rendering import render
 
-from ..cli.commands import run
-from ..toy import blank_with, examples_of, train
+from ..support.commands import run
+from ..support.toy import blank_with, examples_of, train
 
 WORDS = ["ada", "bob", "rome", "oslo", "went", "to", "met", "in"]
 

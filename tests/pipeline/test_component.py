@@ -21,7 +21,16 @@ from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 
 from ..conftest import Corpus
-from ..toy import accuracy, blank_with, docs_of, examples_of, pickled, run_steps, tags_of, train
+from ..support.toy import (
+    accuracy,
+    blank_with,
+    docs_of,
+    examples_of,
+    pickled,
+    run_steps,
+    tags_of,
+    train,
+)
 
 
 def test_the_factory_declares_and_fills_what_spacy_asks_for(nlp):
@@ -217,7 +226,7 @@ ROOT = Path(__file__).parents[2]
 IN_PROCESSES = """
 import multiprocessing, sys
 import spacy
-from tests.toy import docs_of, examples_of, make_sentences, tags_of, train
+from tests.support.toy import docs_of, examples_of, make_sentences, tags_of, train
 
 if __name__ == "__main__":
     multiprocessing.set_start_method(sys.argv[1])

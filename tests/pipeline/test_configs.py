@@ -20,10 +20,10 @@ from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.tools.cli.config import make_config, shipped_configs, with_types
 from spacy_sparsecrf.tools.cli.solver_configs import MAXENT, TAGGER, VARIANTS
 
-from ..cli.commands import run_spacy
 from ..conftest import CONFIGS
-from ..decoding.span_cases import TRAINING, add_spans, span_examples, spans_of
-from ..toy import accuracy
+from ..support.commands import run_spacy
+from ..support.span_cases import TRAINING, add_spans, span_examples, spans_of
+from ..support.toy import accuracy
 from ..training.test_training_loop import run_training
 from .test_component import call_methods
 

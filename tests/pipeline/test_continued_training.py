@@ -15,7 +15,7 @@ from spacy.util import load_config, minibatch
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from ..conftest import SHIPPED_CONFIG
-from ..toy import accuracy, blank_with, examples_of, train
+from ..support.toy import accuracy, blank_with, examples_of, train
 
 NEW = [(["the", "plan", "gadgetoid"], ["DT", "NN", "XX"]), (["a", "quuxoid"], ["DT", "XX"])]
 

@@ -22,7 +22,7 @@ from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.annotations import Annotations
 from spacy_sparsecrf.pipeline.example_reader import make_annotated_corpus
 
-from ..toy import blank_with, docs_of, examples_of, make_sentences, run_steps, train
+from ..support.toy import blank_with, docs_of, examples_of, make_sentences, run_steps, train
 
 TEMPLATES = ["b:", "u:tag[0]", "u:tag[0]|lower[0]"]
 EXTENSION = "corpus_test"

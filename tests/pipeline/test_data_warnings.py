@@ -22,9 +22,9 @@ from spacy_sparsecrf.pipeline.targets.spans import SpanGroups
 from spacy_sparsecrf.pipeline.targets.target import Target
 from spacy_sparsecrf.pipeline.targets.token_attribute import TokenAttribute
 
-from ..cli.commands import run
 from ..conftest import CONFIGS
-from ..toy import examples_of, make_sentences
+from ..support.commands import run
+from ..support.toy import examples_of, make_sentences
 
 WORDS = ["Ana", "vive", "en", "Soria"]
 ENTS = {"entities": ["U-PER", "O", "O", "U-LOC"]}

@@ -23,9 +23,9 @@ from spacy_sparsecrf.pipeline.targets.target import ends_of
 from spacy_sparsecrf.pipeline.targets.token_attribute import TokenAttribute
 from spacy_sparsecrf.pipeline.uncertainty import measure
 
-from ..decoding.decoding_reference import make_case
-from ..decoding.span_cases import TRAINING, span_examples
-from ..toy import blank_with, docs_of, tags_of, train
+from ..support.decoding_cases import make_case
+from ..support.span_cases import TRAINING, span_examples
+from ..support.toy import blank_with, docs_of, tags_of, train
 
 WORDS = ["the", "plan", "of", "a", "plan"]
 DEFAULTS = {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False}

@@ -17,7 +17,7 @@ from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
 
-from ..toy import pickled
+from ..support.toy import pickled
 
 TEMPLATES = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["b:", "u:lower[0]"]}
 SOLVERS = [

@@ -7,9 +7,9 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
-from ..decoding.span_cases import add_spans, span_examples, spans_of
 from ..reference import n_repetitions
-from ..toy import blank_with, docs_of, examples_of, make_sentences, tags_of, train
+from ..support.span_cases import add_spans, span_examples, spans_of
+from ..support.toy import blank_with, docs_of, examples_of, make_sentences, tags_of, train
 
 TRAINING, NEW = make_sentences(60, seed=1), make_sentences(10, seed=5)
 TEMPLATES = ["b:", "u:lower[0]", "u:suffix(3)[0]"]

@@ -20,7 +20,7 @@ from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
 from ..conftest import Corpus
-from ..toy import blank_with, docs_of, examples_of, run_steps, tags_of, train
+from ..support.toy import blank_with, docs_of, examples_of, run_steps, tags_of, train
 
 TEMPLATES = ["b:", "u:", "u:norm[0]", "u:norm[-1]|lower[0]", "u:like_num[0]", "u:lower[1]"]
 

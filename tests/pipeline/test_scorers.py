@@ -15,7 +15,7 @@ from spacy_sparsecrf.pipeline.spacy_loop import check_loop
 from spacy_sparsecrf.pipeline.targets.target import Target
 
 from ..conftest import SHIPPED_CONFIG
-from ..toy import blank_with, train
+from ..support.toy import blank_with, train
 from ..training.test_training_loop import run_training
 
 pytestmark = pytest.mark.usefixtures("own_extensions")

@@ -19,11 +19,11 @@ from spacy_sparsecrf.pipeline.factories import COMMON, DEFAULT_LEARNING, FACTORI
 from spacy_sparsecrf.pipeline.features.tokens import joined
 from spacy_sparsecrf.pipeline.settings import DecodingSettings, LearningSettings
 
-from ..decoding.span_cases import TRAINING, span_examples
-from ..golden import read_golden
 from ..model.test_saved import CONFIGS, MODELS
-from ..toy import blank_with, docs_of, examples_of, make_sentences, train
-from ..training.learning_cases import loss_of, partial_problem
+from ..support.golden import read_golden
+from ..support.learning_cases import loss_of, partial_problem
+from ..support.span_cases import TRAINING, span_examples
+from ..support.toy import blank_with, docs_of, examples_of, make_sentences, train
 
 REFUSED = read_golden(__file__, "refused.jsonl")
 KEYS = {"sparse_crf_ner": "ents", "sparse_crf_spans": "sc"}

@@ -18,15 +18,8 @@ from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 from spacy_sparsecrf.pipeline.targets.matching import KINDS
 from spacy_sparsecrf.tools.analysis.error_analysis import find_mistakes
 
-from ..decoding.span_cases import (
-    HELD_OUT,
-    TRAINING,
-    add_spans,
-    chunks_of,
-    span_examples,
-    spans_of,
-)
-from ..toy import blank_with, examples_of, train
+from ..support.span_cases import HELD_OUT, TRAINING, add_spans, chunks_of, span_examples, spans_of
+from ..support.toy import blank_with, examples_of, train
 
 # Docs of these tests have no tags, which the default span templates read.
 pytestmark = pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")

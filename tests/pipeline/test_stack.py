@@ -23,7 +23,7 @@ from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 from spacy_sparsecrf.pipeline.stacking import first_stage as stacking
 from spacy_sparsecrf.pipeline.stacking.filling import fill
 
-from ..toy import ENGLISH, blank_with, train
+from ..support.toy import ENGLISH, blank_with, train
 
 NAME = "sparse_crf_ner"
 BASE = ["b:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]

@@ -14,8 +14,8 @@ from spacy_sparsecrf.pipeline.targets.entities import Entities
 from spacy_sparsecrf.pipeline.targets.spans import SpanGroups
 from spacy_sparsecrf.tools.cli.config import make_config, with_types
 
-from ..decoding.span_cases import SpanTriple, add_spans, spans_of
-from ..toy import train
+from ..support.span_cases import SpanTriple, add_spans, spans_of
+from ..support.toy import train
 
 # Some Docs have no group of spans.
 pytestmark = pytest.mark.filterwarnings("ignore:.SCW227")

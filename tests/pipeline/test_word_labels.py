@@ -26,7 +26,7 @@ from spacy_sparsecrf.pipeline.features.word_labels import (
     sizes_of,
 )
 
-from ..toy import blank_with, examples_of, make_sentences, train
+from ..support.toy import blank_with, examples_of, make_sentences, train
 
 NAMES = ["VB", "NN", "JJ"]
 SOLVER = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"}

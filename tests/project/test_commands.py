@@ -17,7 +17,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 from weasel.util.config import load_project_config
 
-from .toy_data import MEASUREMENTS, PROJECT, write_all
+from ..support.project_data import MEASUREMENTS, PROJECT, write_all
 
 TRIAL = {"bench_size": "quick", "study_size": "quick", "lavergne_size": "quick"}
 TRIAL |= {"lattices_size": "quick", "train_words": 1000}

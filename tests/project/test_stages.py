@@ -21,7 +21,7 @@ from spacy_sparsecrf.crf.solvers.solver import optimality
 from spacy_sparsecrf.crf.training.training import CHAIN, NOT_POLISHED, Training
 from spacy_sparsecrf.pipeline.features.templates import parse_templates
 
-from ..toy import ENGLISH
+from ..support.toy import ENGLISH
 
 FAMILIES = {
     name: EXPERIMENTS[f"phonemes-5grm{name}-owlqn-by-labels"].stages for name in ("", "+", "++")

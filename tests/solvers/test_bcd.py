@@ -10,11 +10,11 @@ from spacy_sparsecrf.crf.penalty import ElasticNet
 from spacy_sparsecrf.crf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.crf.solvers.bcd.block_loss import BlockDescent
 
-from ..loss.layouts import in_every_layout
 from ..loss.test_blocks import single_test
 from ..reference import random_problem
-from ..runs import training_of
-from .cases import working_loss as everything
+from ..support.layouts import in_every_layout
+from ..support.runs import training_of
+from ..support.solver_cases import working_loss as everything
 
 
 @given(

@@ -19,7 +19,7 @@ from spacy_sparsecrf.crf.solvers.solver import StepReport, evaluate
 from spacy_sparsecrf.errors import SparseCRFError
 
 from ..reference import Problem, random_problem
-from .cases import working_loss
+from ..support.solver_cases import working_loss
 
 ALL = 1e9
 

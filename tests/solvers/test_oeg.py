@@ -20,11 +20,11 @@ from spacy_sparsecrf.crf.solvers.oeg.dual import is_wide
 from spacy_sparsecrf.crf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.errors import SparseCRFError
 
-from ..kernels.kernel_functions import function
 from ..reference import Problem, random_problem
-from ..runs import training_of
-from ..training.learning_cases import loss_of, partial_problem
-from .cases import LENGTHS, everything
+from ..support.kernel_functions import function
+from ..support.learning_cases import loss_of, partial_problem
+from ..support.runs import training_of
+from ..support.solver_cases import LENGTHS, everything
 from .test_solvers import smooth_minimum
 
 # Options of `partial_problem`.

@@ -11,10 +11,10 @@ from spacy_sparsecrf.crf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.crf.solvers.owlqn import OWLQN, OwlqnState, _interpolate, wolfe
 from spacy_sparsecrf.crf.solvers.solver import EvaluatedPoint, evaluate, take
 
-from ..loss.layouts import in_every_layout
 from ..reference import random_problem
-from ..runs import training_of
-from .cases import working_loss
+from ..support.layouts import in_every_layout
+from ..support.runs import training_of
+from ..support.solver_cases import working_loss
 from .test_sgd import MISSING, example_loss, lattice_order
 
 

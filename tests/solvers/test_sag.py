@@ -14,11 +14,11 @@ from spacy_sparsecrf.crf.solvers.sag import sag
 from spacy_sparsecrf.crf.solvers.sag.sag import REVISIT, SAG, StoredGradients
 from spacy_sparsecrf.crf.solvers.sag.sag_updates import GROWING, PAIRED, Rules, draw
 
-from ..kernels.kernel_functions import compiled
-from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
-from ..runs import training_of
-from .cases import LENGTHS, METHODS, everything
+from ..support.kernel_functions import compiled
+from ..support.layouts import in_every_layout
+from ..support.runs import training_of
+from ..support.solver_cases import LENGTHS, METHODS, everything
 from .test_sgd import example_loss
 
 

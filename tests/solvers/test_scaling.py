@@ -12,10 +12,10 @@ from spacy_sparsecrf.crf.solvers.gis.scgis import SCGIS, probabilities
 from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.errors import SparseCRFError
 
-from ..kernels.kernel_functions import compiled
 from ..reference import Problem, random_problem
-from ..runs import training_of
-from .cases import working_loss
+from ..support.kernel_functions import compiled
+from ..support.runs import training_of
+from ..support.solver_cases import working_loss
 from .test_solvers import LOCAL_SOLVERS, make_loss
 
 

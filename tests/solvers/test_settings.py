@@ -14,8 +14,8 @@ from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.registry import crf_solvers
 
 from ..reference import random_problem
-from ..runs import training_of
-from .cases import METHODS
+from ..support.runs import training_of
+from ..support.solver_cases import METHODS
 
 CHOICES = {
     "variant": VARIANTS,

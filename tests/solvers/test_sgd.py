@@ -27,13 +27,13 @@ from spacy_sparsecrf.crf.solvers.solver import BatchSolver
 from spacy_sparsecrf.crf.solvers.step_size import calibrate
 from spacy_sparsecrf.errors import SparseCRFError
 
-from ..features.reference_values import random_value_problem
-from ..kernels.kernel_functions import compiled
-from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
 from ..reference import Problem, random_problem, sgd_l1_pass
-from ..runs import training_of
-from .cases import everything, working_loss
+from ..support.kernel_functions import compiled
+from ..support.layouts import in_every_layout
+from ..support.reference_values import random_value_problem
+from ..support.runs import training_of
+from ..support.solver_cases import everything, working_loss
 
 MISSING = {"missing": 0.3, "weighted": True, "n_bigram": 3}
 

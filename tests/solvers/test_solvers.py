@@ -27,11 +27,11 @@ from spacy_sparsecrf.crf.solvers.sag.sag import SAG
 from spacy_sparsecrf.crf.solvers.solver import BatchSolver, EvaluatedPoint, evaluate, take
 from spacy_sparsecrf.crf.training.training import Training
 
-from ..data import ORACLE, needs, read_oracle
-from ..oracle_cases import oracle_corpus, oracle_run
 from ..reference import Problem, bfgs_inverse, local_loss, random_problem
-from ..runs import training_of
-from .cases import METHODS, working_loss
+from ..support.data import ORACLE, needs, read_oracle
+from ..support.oracle_cases import oracle_corpus, oracle_run
+from ..support.runs import training_of
+from ..support.solver_cases import METHODS, working_loss
 
 # Batch solvers, as functions of the settings shared by all solvers.
 SOLVERS = {

@@ -20,10 +20,10 @@ from spacy_sparsecrf.crf.solvers.sgd import SCHEDULES, SGD
 from spacy_sparsecrf.crf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.crf.solvers.smd import SMD
 
-from ..golden import read_golden
 from ..reference import random_problem
-from ..runs import training_of
-from .cases import METHODS
+from ..support.golden import read_golden
+from ..support.runs import training_of
+from ..support.solver_cases import METHODS
 from .test_solvers import ALL_SOLVERS, kind_of
 
 GOLDEN = "trajectories.jsonl"

@@ -37,7 +37,7 @@ def compile_all(cache: Path, *precision: str, **environment: str) -> tuple[Signa
     precision: none for the command `warmup`. RETURNS: argument types, standard output and error.
     """
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment}
-    command = [sys.executable, "-m", "tests.kernels.signatures", *precision]
+    command = [sys.executable, "-m", "tests.support.signatures", *precision]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     told, _, found = done.stdout.rpartition("\n")

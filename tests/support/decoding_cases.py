@@ -12,9 +12,9 @@ from scipy.special import logsumexp
 from spacy_sparsecrf.crf.corpus.encoded import Observations
 from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
 
-from ..features.reference_values import random_value_problem
 from ..reference import Problem, local_log_probabilities, random_problem
 from ..training.test_clusters import log_probabilities
+from .reference_values import random_value_problem
 
 Path = tuple[int, ...]
 

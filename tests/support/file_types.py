@@ -7,7 +7,7 @@ from spacy_sparsecrf.crf.decoding.decoder import Decoder
 from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
 from spacy_sparsecrf.pipeline.features.classes import WordClasses, pack, unpack
 
-from .files import ClassesFile, File
+from .damaged_files import ClassesFile, File
 
 LABELS = ["A", "Ü", "B"]
 QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore", "under": "ignore"}

@@ -11,7 +11,7 @@ from spacy_sparsecrf.interop.patterns.pattern_featurizer import PatternFeaturize
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 from spacy_sparsecrf.pipeline.features.naming import NameRecord, hash_names
 
-from ..features.reference_features import MASK, after, before, hash_values
+from .reference_features import MASK, after, before, hash_values
 
 EMPTY = 0x27D4EB2F165667C5  # value of an empty text of a pattern
 

@@ -2,7 +2,7 @@
 
 Lines that begin with `!` are commands, as on pages.
 
-`python -m tests.notebook_cells` runs the notebooks of docs/notebooks and stores their outputs.
+`python -m tests.support.notebook_cells` runs the notebooks of docs/notebooks and stores their outputs.
 """
 
 import ast
@@ -18,7 +18,7 @@ import pytest
 
 from .page_blocks import run_command
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 
 Cell = dict[str, Any]

@@ -13,8 +13,8 @@ from spacy.schemas import ConfigSchemaTraining
 from spacy.util import load_config, load_model_from_config, registry
 from thinc.api import Config
 
-from .cli.commands import run, run_spacy
-from .conftest import CONFIGS
+from ..conftest import CONFIGS
+from .commands import run, run_spacy
 
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$|^    \$ ([^\n]*)$", flags=re.M | re.S)
 # Commands that tests do not run: they install packages, or need a server or a separate machine.

@@ -1,4 +1,4 @@
-"""Models of all solvers, trained for a CPU: `python -m tests.kernels.processors`."""
+"""Models of all solvers, trained for a CPU: `python -m tests.support.processors`."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ import spacy
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.tools.cli.warmup import all_kinds
 
-from ..toy import examples_of, make_sentences, train
+from .toy import examples_of, make_sentences, train
 
 NATIVE = "native"
 # LLVM's names of CPUs without AVX-512.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..toy import make_sentences
+from .toy import make_sentences
 
 PROJECT = Path(__file__).resolve().parents[2] / "project"
 MEASUREMENTS = PROJECT / "measurements"

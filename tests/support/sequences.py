@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...toy import make_sentences
+from .toy import make_sentences
 
 Sequences = list[list[dict[str, Any]]]
 

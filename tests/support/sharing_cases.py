@@ -16,7 +16,7 @@ from spacy_sparsecrf.distributed.ray_engine import Ray
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 from spacy_sparsecrf.pipeline.engines import Engine
 
-from ..toy import make_sentences, write_corpus
+from .toy import make_sentences, write_corpus
 
 SENTENCES = make_sentences(110, seed=5)
 # Some labels are missing.

@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..toy import Sentence, make_sentences
+from .toy import Sentence, make_sentences
 
 TRAINING, HELD_OUT = make_sentences(80, seed=1), make_sentences(25, seed=2)
 SpanTriple = tuple[int, int, str]

@@ -16,9 +16,9 @@ from spacy_sparsecrf.crf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.errors import SparseCRFError
 
 from ..reference import Problem, local_log_probabilities, with_before
-from ..runs import training_of
-from ..toy import blank_with, examples_of, run_steps
-from ..training.learning_cases import partial_problem
+from ..support.learning_cases import partial_problem
+from ..support.runs import training_of
+from ..support.toy import blank_with, examples_of, run_steps
 
 
 def reference_local_loss(problem: Problem, pairs: bool) -> float:

@@ -15,9 +15,9 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.targets.matching import KINDS, Group, Matches
 from spacy_sparsecrf.pipeline.targets.scheme import LETTERS, OUTSIDE, LabelledSpans, Scheme
 
-from ..decoding.span_cases import SpanTriple, span_lists
-from ..golden import read_golden
 from ..reference import overlap_groups
+from ..support.golden import read_golden
+from ..support.span_cases import SpanTriple, span_lists
 
 NAMES = ("X", "Y-Z")
 

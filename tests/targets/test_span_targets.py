@@ -16,8 +16,8 @@ from spacy_sparsecrf.pipeline.targets.entities import Entities
 from spacy_sparsecrf.pipeline.targets.scheme import LETTERS, OUTSIDE
 from spacy_sparsecrf.pipeline.targets.spans import SpanGroups, SpanTarget
 
-from ..decoding.span_cases import add_spans, scores_of, span_lists, spans_of
 from ..support.checks import check_target
+from ..support.span_cases import add_spans, scores_of, span_lists, spans_of
 
 NAMES = ("X", "Y-Z")
 VOCAB = Vocab()

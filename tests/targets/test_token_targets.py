@@ -14,7 +14,7 @@ from spacy_sparsecrf.pipeline.targets.token_attribute import (
     make_token_attribute,
 )
 
-from ..toy import blank_with, train
+from ..support.toy import blank_with, train
 
 pytestmark = pytest.mark.usefixtures("own_extensions")
 

@@ -17,9 +17,9 @@ from spacy_sparsecrf.crf.training.training import Training
 from spacy_sparsecrf.errors import SparseCRFError
 
 from ..reference import Problem, random_problem
-from ..runs import training_of
-from ..solvers.cases import everything
 from ..solvers.test_solvers import ALL_SOLVERS, LOCAL_SOLVERS
+from ..support.runs import training_of
+from ..support.solver_cases import everything
 
 N_LABELS = 7
 OPTIONS = [{}, {"missing": 0.3, "weighted": True}, {"n_values": 9}]

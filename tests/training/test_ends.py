@@ -20,8 +20,8 @@ from spacy_sparsecrf.crf.solvers.smd import SMD
 from spacy_sparsecrf.crf.training.training import Training
 
 from ..reference import Problem, random_problem
-from ..runs import training_of
-from ..toy import blank_with, examples_of, train
+from ..support.runs import training_of
+from ..support.toy import blank_with, examples_of, train
 
 
 def ended(

@@ -13,7 +13,7 @@ from spacy_sparsecrf.crf.training.training import Training
 from spacy_sparsecrf.registry import crf_solvers
 
 from ..reference import Problem, random_problem
-from ..runs import training_of
+from ..support.runs import training_of
 
 NAMES = list("abcd")
 

@@ -12,9 +12,7 @@ from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.crf.training.run import Polish
 from spacy_sparsecrf.errors import SparseCRFError
 
-from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
-from ..runs import training_of
 from ..solvers.test_solvers import (
     SOLVERS,
     dense_weights,
@@ -23,7 +21,9 @@ from ..solvers.test_solvers import (
     smooth_minimum,
     train,
 )
-from .learning_cases import loss_of, partial_problem
+from ..support.layouts import in_every_layout
+from ..support.learning_cases import loss_of, partial_problem
+from ..support.runs import training_of
 
 LENGTHS = [5, 4, 0, 6, 1, 3] * 2
 LABELS = ("L0", "L1", "L2")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ..cli.commands import run_spacy
 from ..conftest import SHIPPED_CONFIG
+from ..support.commands import run_spacy
 
 
 def read_files(directory: Path, replace: Callable[[bytes], bytes]) -> dict[str, bytes]:

@@ -18,12 +18,12 @@ from spacy_sparsecrf.crf.solvers.rprop import RPROP
 from spacy_sparsecrf.crf.training.run import Polish
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
-from ..features.reference_values import random_value_problem
 from ..reference import random_problem
-from ..runs import training_of
 from ..solvers.test_solvers import ALL_SOLVERS
+from ..support.learning_cases import partial_problem
+from ..support.reference_values import random_value_problem
+from ..support.runs import training_of
 from . import test_clusters
-from .learning_cases import partial_problem
 from .test_prior import LABELS, prior_of
 from .test_training_loop import config_for, run_training
 

@@ -29,8 +29,8 @@ from spacy_sparsecrf.pipeline.loop import ONE_STEP, full_collections_suspended, 
 from spacy_sparsecrf.pipeline.spacy_loop import Loop
 
 from ..conftest import SHIPPED_CONFIG, Corpus
-from ..toy import accuracy, blank_with, examples_of, run_steps
-from ..toy import train as train_steps
+from ..support.toy import accuracy, blank_with, examples_of, run_steps
+from ..support.toy import train as train_steps
 
 NETWORK = {"@architectures": "spacy.HashEmbedCNN.v2", "pretrained_vectors": None}
 NETWORK |= {"width": 16, "depth": 1, "embed_size": 100, "window_size": 1}

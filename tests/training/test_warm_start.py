@@ -16,7 +16,7 @@ from spacy_sparsecrf.crf.solvers.sag.sag import SAG
 from spacy_sparsecrf.crf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.errors import SparseCRFWarning
 
-from ..runs import training_of
+from ..support.runs import training_of
 
 
 def corpus_of(lengths: list[int]) -> EncodedCorpus:

@@ -11,8 +11,8 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.interop.external_features import name_of
 from spacy_sparsecrf.sklearn import CRF
 
-from ...golden import read_golden
-from ...toy import docs_of, make_sentences, tags_of
+from ...support.golden import read_golden
+from ...support.toy import docs_of, make_sentences, tags_of
 
 SENTENCES = make_sentences(60, seed=5)
 Y = [tags for _, tags in SENTENCES]

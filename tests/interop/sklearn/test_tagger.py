@@ -19,7 +19,7 @@ from spacy_sparsecrf.interop.sequences.items import Vocabulary
 from spacy_sparsecrf.pycrfsuite import Tagger
 from spacy_sparsecrf.sklearn import CRF
 
-from .cases import make_xy
+from ...support.sequences import make_xy
 
 VALUES = st.one_of(
     st.sampled_from(["a", "b", "unknown", "", True, False, 0, 1, 2, -0.5, 0.25, 1.0, 0.0]),
