@@ -22,10 +22,9 @@ from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 from spacy_sparsecrf.pipeline.targets.entities import Entities
 from spacy_sparsecrf.pipeline.targets.token_attribute import TokenAttribute, make_token_attribute
 
-from .solvers.test_sgd import SOLVERS as STOCHASTIC
-from .solvers.test_solvers import ALL_SOLVERS
 from .support.checks import check_features, check_loss, check_solver, check_target
 from .support.feature_cases import EVERY_TEMPLATE
+from .support.minimisers import ALL_SOLVERS, STOCHASTIC
 
 SOLVERS = {name: make() for name, make in ALL_SOLVERS.items()}
 SOLVERS |= {name: solver for name, (solver, _) in STOCHASTIC.items()}

@@ -20,7 +20,7 @@ from spacy_sparsecrf import __version__
 from spacy_sparsecrf.errors import DOCUMENTATION, REPOSITORY
 from spacy_sparsecrf.tools.cli.config import make_config
 
-from .test_docs import ROOT, has_page
+from .support.documents import ROOT, has_page
 
 pytest.importorskip("setuptools", "77")
 MADE = ".*", "__pycache__", "*.egg-info", "build", "dist", "site", "tests"

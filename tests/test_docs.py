@@ -11,13 +11,10 @@ from spacy_sparsecrf.errors import DOCUMENTATION, Warnings
 from spacy_sparsecrf.pipeline import settings
 from spacy_sparsecrf.tools.cli.config import shipped_configs
 
-from .test_structure import ADD_ONS, BASE, MAY_IMPORT, modules
+from .support.documents import DOCUMENTS, PACKAGE, ROOT, has_page
+from .support.rooms import CRF, MAY_IMPORT, TOP, modules
 
-ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "spacy_sparsecrf"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
-DOCUMENTS = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")]
-DOCUMENTS += sorted((ROOT / "docs").rglob("*.md")) + sorted((ROOT / "docs").rglob("*.ipynb"))
 FOLDERS = ("tests/", "docs/", "project/", "spacy_sparsecrf/")
 # Names of what was taken out: classes, settings, commands and their options, workflows.
 REMOVED = re.compile(
@@ -94,30 +91,19 @@ def fault(text: str) -> str | None:
     return None
 
 
-def has_page(address: str) -> bool:
-    """Return whether the site has a page, or a file, at this address below `DOCUMENTATION`."""
-    path = address.removeprefix(f"{DOCUMENTATION}/").partition("#")[0]
-    endings = (".md", ".ipynb") if path.endswith("/") else ("",)
-    files = [
-        folder / f"{path.rstrip('/')}{end}" for folder in (ROOT / "docs", ROOT) for end in endings
-    ]
-    return any(file.is_file() for file in files)
-
-
 def test_all_that_the_architecture_names_is_there():
     assert [found for found in map(fault, quoted(ARCHITECTURE)) if found] == []
 
 
 def test_the_architecture_lists_the_import_rules():
-    text, listed = ARCHITECTURE.read_text(encoding="utf-8"), {}
-    for package, others in re.findall(r"^\| `(\w+)/` \|[^|]*\|([^|\n]*)\|$", text, flags=re.M):
-        listed[package] = set(re.findall(r"`(\w+)/`", others))
-    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert set(listed) == packages - ADD_ONS - {"configs", "pycrfsuite", "sklearn"}
-    assert all(f"| `{name}/` |" in text for name in ADD_ONS)
-    assert listed.pop("pipeline") == listed.pop("cli") == set()
-    for package, others in listed.items():
-        assert others == MAY_IMPORT[package] - BASE, package
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)/?` \|[^|]*\|([^|\n]*)\|$", text, flags=re.M)
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - {"crf"}
+    rules = CRF | {
+        folder: {room.split(".")[0] for room in MAY_IMPORT[folder]} - {*TOP, folder}
+        for folder in folders
+    }
+    assert {room: set(re.findall(r"`(\w+)`", others)) for room, others in rows} == rules
 
 
 def test_the_reference_lists_every_setting():

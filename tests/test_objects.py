@@ -18,7 +18,7 @@ from spacy.training import Example
 from spacy_sparsecrf.pipeline.training_log import Iteration, TrainingLog
 from spacy_sparsecrf.tools.analysis.explanation import Confidences, LabelledSpan
 
-from .pages.test_rendering import HOSTILE, Reader
+from .support.html_pages import HOSTILE, Reader
 from .support.page_blocks import alike, blocks_of
 
 ROOT = Path(__file__).parents[1]

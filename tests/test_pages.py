@@ -23,9 +23,9 @@ from spacy.training import Example
 from spacy.training.loggers import console_logger_v3
 
 from .conftest import EXAMPLES
-from .interop.test_import import PEERS, crfsuite
 from .support import page_blocks
-from .test_docs import DOCUMENTS, ROOT
+from .support.documents import DOCUMENTS, ROOT
+from .support.peers import PEERS, crfsuite
 
 DOCS = ROOT / "docs"
 TUTORIAL = DOCS / "tutorial.md"

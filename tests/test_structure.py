@@ -7,54 +7,19 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
-
-# Top modules: they import each other and no room.
-TOP: dict[str, set[str]] = {
-    "errors": set(),
-    "registry": {"errors"},
-    "schema": {"errors"},
-    "atomic_write": {"errors"},
-    "compatible": {"errors"},
-    "progress": {"errors"},
-}
-# Rooms of `crf`, each with the rooms of `crf` it may import; all of them may import top modules.
-CRF: dict[str, set[str]] = {
-    "kernels": set(),
-    "compilation": {"kernels"},
-    "parallel": {"kernels"},
-    "penalty": {"parallel"},
-    "corpus": {"kernels", "parallel"},
-}
-CRF["loss"] = {*CRF, "corpus"}
-# Solvers depend on a loss and a penalty, not on their implementations.
-CRF["solvers"] = {*CRF, "corpus", "loss"} - {"compilation"}
-CRF["model"] = {"kernels", "parallel", "corpus"}
-CRF["training"] = {*CRF} - {"compilation"}
-CRF["decoding"] = {"kernels", "parallel", "corpus", "model"}
-CRF["graphs"] = {*CRF} - {"compilation"}
-ROOMS = {f"crf.{room}" for room in CRF}
-MAY_IMPORT: dict[str, set[str]] = dict(TOP)
-MAY_IMPORT |= {f"crf.{room}": {f"crf.{below}" for below in CRF[room]} | {*TOP} for room in CRF}
-BELOW = {*TOP, "crf", *ROOMS}
-MAY_IMPORT["pipeline.features"] = MAY_IMPORT["pipeline.targets"] = BELOW
-MAY_IMPORT["pipeline"] = BELOW | {"pipeline.features", "pipeline.targets"}
-EVERYTHING = {*BELOW, *MAY_IMPORT}
-MAY_IMPORT["distributed"] = MAY_IMPORT["interop"] = EVERYTHING
-MAY_IMPORT["tools"] = EVERYTHING | {"interop"}
-# The doors: the command line, and the modules under the names of peers.
-MAY_IMPORT["sklearn"] = MAY_IMPORT["pycrfsuite"] = {"interop"}
-MAY_IMPORT["__main__"] = {"tools"}
-MAY_IMPORT["__init__"] = EVERYTHING | {"tools"}  # lazily, on first access of a name
-# Rooms that others import when they first need them: inside functions, or for types.
-MAY_IMPORT_INSIDE = {"pipeline": {"tools", "distributed"}, "tools": {"distributed"}}
+from .support.rooms import (
+    MAY_IMPORT,
+    MAY_IMPORT_INSIDE,
+    PACKAGE,
+    Module,
+    modules,
+    room_of,
+)
 
 SEE_DOCS = {"pipeline", "pipeline.features", "pipeline.targets", "tools", "interop", "distributed"}
 KERNELS_IMPORT = {"numba", "numpy"}
@@ -85,36 +50,6 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "tokens": {},
 }
-
-
-class Module(NamedTuple):
-    """A module of the package: its dotted name in the package, and its syntax tree."""
-
-    name: str
-    is_package: bool
-    tree: ast.Module
-
-    @property
-    def room(self) -> str:
-        return room_of(self.name)
-
-
-def room_of(name: str) -> str:
-    """Return the room of a module: its longest prefix with rules."""
-    parts = name.split(".")
-    prefixes = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
-    return next((prefix for prefix in prefixes if prefix in MAY_IMPORT), parts[0])
-
-
-@cache
-def modules() -> dict[str, Module]:
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
-        is_package = parts[-1] == "__init__" and len(parts) > 1
-        name = ".".join(parts[:-1] if is_package else parts)
-        found[name] = Module(name, is_package, ast.parse(path.read_text(encoding="utf-8")))
-    return found
 
 
 def imported(module: Module, *, inside: bool = True) -> Iterator[str]:
@@ -405,3 +340,28 @@ def test_a_file_is_one_concept():
 def test_file_names_are_unique():
     names = Counter(path.name for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
     assert [name for name, n in names.items() if n > 1] == []
+
+
+def test_tests_share_the_helpers_of_one_folder():
+    """A test imports no other test, and a helper has two users, or is a program too."""
+    tests = Path(__file__).parent
+    users: dict[str, set[Path]] = {}
+    strays = []
+    for path in sorted(tests.rglob("*.py")):
+        *package, name = path.relative_to(tests).with_suffix("").parts
+        text = path.read_text(encoding="utf-8")
+        if package == ["support"] and "\nif __name__ ==" in text:
+            users[name] = {path, tests}
+        if package[:1] != ["support"] and name not in ("__init__", "conftest", "reference"):
+            strays += [] if name.startswith("test_") else [f"{path}: no test"]
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.ImportFrom) or not node.level:
+                continue
+            base = package[: len(package) - node.level + 1]
+            for alias in node.names:
+                source = [*base, *(node.module or "").split("."), alias.name]
+                strays += [f"{path}: {part}" for part in source if part.startswith("test_")]
+                if source[:1] == ["support"] and package[:2] != source[:2]:
+                    users.setdefault(source[1] or alias.name, set()).add(path)
+    assert strays == []
+    assert [helper for helper, files in users.items() if len(files) < 2] == []

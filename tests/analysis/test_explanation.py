@@ -11,8 +11,15 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.tools.analysis.error_analysis import Report, find_mistakes
 from spacy_sparsecrf.tools.analysis.explanation import DocExplanation, explain_model, outcome_names
 
-from ..pipeline.test_doc_probabilities import PresetTags
-from ..support.toy import Sentence, blank_with, docs_of, examples_of, tags_of, train
+from ..support.toy import (
+    PresetTags,
+    blank_with,
+    docs_of,
+    examples_of,
+    mistagged,
+    tags_of,
+    train,
+)
 
 TEMPLATES = ["u:", "u:lower[0]", "u:suffix(2)[0]", "u:lower[1]", "b:", "*:shape[-1]"]
 
@@ -157,16 +164,6 @@ def test_what_is_set_has_no_runner_up(trained):
     assert tokens[0].probability == marginals[0, pipe.labels.index(tokens[0].label)]
     pipe.settings = pipe.settings.model_copy(update={"overwrite": True})
     assert pipe.explain_doc(doc, forced=True) == pipe.explain_doc(free)
-
-
-def mistagged(sentences: list[Sentence]) -> list[Sentence]:
-    """Return sentences; in every second one, one gold tag differs from the prediction."""
-    found = []
-    for n, (words, tags) in enumerate(sentences):
-        wrong = n // 2 % len(tags)
-        other = {"NN": "VB", "VB": "NN"}.get(tags[wrong], "NN")
-        found.append((words, [*tags[:wrong], other, *tags[wrong + 1 :]] if n % 2 else tags))
-    return found
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.features.classes import WordClasses, pack
 from spacy_sparsecrf.pipeline.serialization import NEW_CFG, _hash, parts_of
 
-from ..model.test_saved import CONFIGS, MODELS
 from ..support.damaged_files import taken_apart
+from ..support.saved_models import CONFIGS, MODELS
 from ..support.toy import blank_with, examples_of, make_sentences
 
 Json = Any

@@ -1,8 +1,6 @@
 """Crafted model files are refused with a code and the reason."""
 
 import tracemalloc
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,39 +9,13 @@ from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.schema import MAX_JSON, MAX_STRUCTURE
 
-from ..support.damaged_files import sealed, taken_apart
+from ..support.damaged_files import Change, array, frame, meta, sealed, taken_apart, text
 from ..support.file_types import model_of, stacked
-
-Change = Callable[[Any], object]
-
-
-def array(name: str, values: list[float], dtype: str) -> Change:
-    """Replace the values of an array."""
-    return lambda file: file.put(name, np.array(values, dtype))
 
 
 def told(array_name: str, /, **values: object) -> Change:
     """Change the header entry of an array."""
     return lambda file: file[array_name].told.update(values)
-
-
-def meta(**values: object) -> Change:
-    """Change the header's description of the model."""
-    return lambda file: file.meta.update(values)
-
-
-def text(old: str, new: str) -> Change:
-    """Replace text in the header."""
-
-    def change(file: Any) -> None:
-        file.edit = lambda header: header.replace(old, new, 1)
-
-    return change
-
-
-def frame(**values: object) -> Change:
-    """Change the frame around the parts of a file."""
-    return lambda file: vars(file).update(values)
 
 
 def without(name: str) -> Change:

@@ -19,7 +19,7 @@ from spacy_sparsecrf.schema import MAX_STRUCTURE, SchemaField, check, parse
 from spacy_sparsecrf.tools.cli.tune import _BUDGET
 
 from ..support import file_types as kinds
-from .test_model_file import Change, array, frame, meta, text
+from ..support.damaged_files import Change, array, frame, meta, text
 
 LINE = b"00000000000000aa\tlower[0]=a\n"
 # mtime=0: test ids must be the same in all processes.

@@ -22,10 +22,9 @@ from spacy_sparsecrf.tools.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.tools.cli.config import shipped_configs
 from spacy_sparsecrf.tools.pages.rendering import render
 
-from ..analysis.test_explanation import mistagged
 from ..conftest import CONFIGS, EXAMPLES, SHIPPED_CONFIG
 from ..support.commands import run, run_spacy
-from ..support.toy import docs_of, examples_of, write_corpus
+from ..support.toy import docs_of, examples_of, mistagged, write_corpus
 
 TSV = "The\tDT\ncat\tNN\n\nruns\tVB\n\n"
 

@@ -15,9 +15,9 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 from spacy_sparsecrf.pipeline.targets.scheme import LETTERS, OUTSIDE, Scheme
 
+from ..support.decoding_cases import table
 from ..support.span_cases import add_spans, scores_of, span_lists, spans_of
 from ..support.toy import blank_with
-from .test_word_sums import table
 
 # Docs of these tests have no tags, which the default span templates read.
 pytestmark = pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")

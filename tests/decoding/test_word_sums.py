@@ -14,32 +14,16 @@ from spacy_sparsecrf.crf.decoding import rows as word_sums
 from spacy_sparsecrf.crf.decoding.decoder import Decoder
 from spacy_sparsecrf.crf.decoding.rows import ModelRows, WordScores
 from spacy_sparsecrf.crf.kernels import model_lookup
-from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
+from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.pipeline.features import lexemes
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 
+from ..support.decoding_cases import table
 from ..support.feature_cases import EVERY_TEMPLATE
 from ..support.toy import vocab_of
 
 WORDS = ["a", "an", "Ms.", "Straße", "sold", "12", "e-mails", "!", "NOUN", " ", "x1", "Two"]
 VOCABS = [vocab_of("en"), vocab_of("en"), vocab_of("es")]
-
-
-def table(rng: np.random.Generator, hashes: np.ndarray, n_labels: int, pairs: bool) -> WeightTable:
-    """Return random weights for half of the features."""
-    keys = np.unique(hashes[hashes != 0])
-    keys = keys[rng.random(len(keys)) < 0.5]
-    most = n_labels * (n_labels + 1) if pairs else n_labels
-    chosen = [np.flatnonzero(rng.random(most) < 0.6) for _ in keys]
-    chosen = [row if len(row) else np.zeros(1, np.int64) for row in chosen]
-    places = np.concatenate([np.empty(0, np.int64), *chosen])
-    return WeightTable(
-        keys,
-        np.cumsum([0, *map(len, chosen)]).astype(np.int64),
-        (places // n_labels if pairs else places[:0]).astype(np.uint16),
-        (places % n_labels).astype(np.uint16),
-        rng.normal(size=len(places)),
-    )
 
 
 def random_model(observations: Observations, n_labels: int, seed: int) -> CRFModel:

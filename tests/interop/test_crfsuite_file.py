@@ -16,8 +16,8 @@ from spacy_sparsecrf.interop.crfsuite_file import (
 )
 from spacy_sparsecrf.interop.external_models import of_crfsuite, read_model
 
+from ..support.peers import crfsuite
 from ..support.sequences import make_xy
-from .test_import import crfsuite
 
 NONE = ExternalWeights(*[np.empty(0, np.int64)] * 4)
 BYTES = st.binary(max_size=9).filter(lambda key: 0 not in key)

@@ -28,12 +28,12 @@ from spacy_sparsecrf.interop.importing import import_model, set_weights
 
 from ..conftest import CONFIGS
 from ..support.commands import run
+from ..support.documents import ROOT
 from ..support.page_blocks import blocks_of
+from ..support.peers import PEERS, TESTS, crfsuite
 from ..support.reference_patterns import crfpp_outside, expand, wapiti_outside
 from ..support.sequences import make_xy
 from ..support.toy import blank_with, make_sentences, train
-from ..test_docs import ROOT
-from .test_import import PEERS, TESTS, crfsuite
 
 PROGRAMS = ["CRFsuite", "Wapiti", "CRF++"]
 Found = tuple[list[str], np.ndarray]  # labels of tokens, and probabilities of all labels

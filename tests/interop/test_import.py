@@ -1,8 +1,4 @@
-"""Pipelines imported from models of other programs label as these programs do.
-
-`peers` has models that Wapiti and CRF++ trained on made-up sentences, and their labels of other
-sentences: words, tags, and the labels of each model.
-"""
+"""Pipelines imported from models of other programs label as these programs do."""
 
 import json
 import re
@@ -11,7 +7,6 @@ import tracemalloc
 from collections.abc import Iterable
 from itertools import repeat
 from pathlib import Path
-from typing import Any
 
 import pytest
 import spacy
@@ -24,13 +19,11 @@ from spacy_sparsecrf.interop.patterns.pattern_featurizer import WAPITI
 
 from ..support.commands import run
 from ..support.golden import read_golden
+from ..support.peers import PEERS, TESTS, crfsuite
 from ..support.sequences import make_xy
 
-PEERS = Path(__file__).parent / "peers"
 MODELS = ["crf.wapiti", "memm.wapiti", "maxent.wapiti", "crfpp.txt"]
 WAPITI_MODEL = "#mdl#2#1\n#rdr#1/0/0\n2:u0,\n#qrk#1\n1:A,\n#qrk#1\n2:u0,\n"
-TESTS = {"bias": "always", "word": "orth[0]", "end": "suffix(3)[0]", "-1:end": "suffix(3)[-1]"}
-TESTS |= {"first": "orth[-1]=^1"}
 
 
 def labels_of(directory: Path, sentences: Iterable[list[list[str]]], attr: str) -> list[list[str]]:
@@ -103,19 +96,6 @@ def test_missing_columns_are_warned_of(tmp_path):
     nlp = spacy.load(tmp_path / "model")
     with pytest.warns(SparseCRFWarning, match="SCW206.*tag"):
         nlp(Doc(nlp.vocab, words=["a", "b"] * 20))
-
-
-def crfsuite(X: Any, Y: Any, path: Path, **parameters: Any) -> Any:
-    """Train a model with CRFsuite; return its tagger."""
-    reason = "python-crfsuite (extra `bench`) is not installed"
-    pycrfsuite = pytest.importorskip("pycrfsuite", reason=reason)
-    trainer = pycrfsuite.Trainer(verbose=False, params={"c1": 0.05, "c2": 0.01, **parameters})
-    for tokens, labels in zip(X, Y, strict=True):
-        trainer.append(tokens, labels)
-    trainer.train(str(path))
-    tagger = pycrfsuite.Tagger()
-    tagger.open(str(path))
-    return tagger
 
 
 def test_labels_are_those_of_crfsuite(tmp_path):

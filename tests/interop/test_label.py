@@ -13,8 +13,8 @@ from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
 from ..support.commands import run
+from ..support.peers import PEERS
 from ..support.toy import make_sentences
-from .test_import import PEERS
 
 pytestmark = pytest.mark.usefixtures("own_extensions")
 

@@ -7,9 +7,7 @@ import pytest
 
 from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.crf.corpus.encoded import Observations
-from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
 from spacy_sparsecrf.crf.loss.working import ChainWorkingLoss
-from spacy_sparsecrf.crf.parallel import Workers
 from spacy_sparsecrf.crf.penalty import ElasticNet
 from spacy_sparsecrf.crf.solvers.bcd.block_loss import BlockDescent, BlockLayout
 
@@ -107,23 +105,6 @@ def test_truncated_and_kept_vectors_give_the_full_gradient_for_less(options, lim
         everywhere += lengths[sequences].sum() * (1 + n_evaluations)
     # Full recursions each time, or discarded vectors, would take more than this.
     assert descent.counts[1:].sum() < 0.45 * everywhere
-
-
-def single_test(active: list[int], n_tokens: int) -> ChainWorkingLoss:
-    """Return the loss of one sequence with a single feature, at some of its tokens."""
-    hashes = np.zeros((n_tokens, 1), np.uint64)
-    hashes[active] = 7
-    observations = Observations(
-        hashes=hashes,
-        offsets=np.array([0, n_tokens]),
-        unigram_columns=np.array([0], np.int32),
-        bigram_columns=np.empty(0, np.int32),
-        start_label=True,
-    )
-    builder = CorpusBuilder()
-    builder.add(observations, np.zeros(n_tokens, np.int32))
-    loss = ChainLoss(builder.build(), 3, Workers(1))
-    return loss.by_example(loss.coordinates("all"))
 
 
 @pytest.mark.parametrize("common", [False, True])

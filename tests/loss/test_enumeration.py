@@ -19,9 +19,8 @@ from spacy_sparsecrf.crf.loss.workspace import LIMITS, Limits
 from ..reference import Problem, random_problem
 from ..support.kernel_functions import compiled
 from ..support.layouts import LAYOUTS, in_every_layout
-from ..support.learning_cases import loss_of, partial_problem
+from ..support.learning_cases import enumerated_hessian, loss_of, partial_problem
 from ..support.reference_values import random_value_problem
-from .test_hessian import enumerated_hessian
 
 PLAIN, PARTIAL, VALUES = random_problem, partial_problem, random_value_problem
 VALID = {"constrained": True}

@@ -23,26 +23,10 @@ from spacy_sparsecrf.crf.solvers.solver import BatchSolver
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from ..reference import ToyGraph, lattice_edges, random_graph, random_tree
+from ..support.graph_cases import encoded
 
 METHODS = ("lbp", "mean_field", "pseudo_likelihood")
 EXACT = Inference(tolerance=1e-13)
-
-
-def encoded(graphs: list[ToyGraph], weights: Any = None, ties: Any = ()) -> EncodedGraph:
-    builder = GraphBuilder()
-    for i, graph in enumerate(graphs):
-        nodes = Observed(np.tile(np.array([5, 3], np.uint64), (len(graph.nodes), 1)), graph.nodes)
-        hashes = np.tile(np.array([9, 7], np.uint64), (len(graph.edges), 1))
-        # A number that is zero is the same as an absent feature.
-        hashes[graph.numbers == 0.0] = 0
-        builder.add(
-            nodes,
-            np.array(graph.edges),
-            Observed(hashes.reshape(-1, 2), graph.numbers),
-            graph.labels,
-            weights[i] if weights else 1.0,
-        )
-    return builder.build(*ties)
 
 
 def in_order(graphs: EncodedGraph, n_labels: int) -> np.ndarray:

@@ -7,28 +7,10 @@ from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
 from spacy_sparsecrf.crf.loss.hessian_products import HessianProduct
 from spacy_sparsecrf.crf.parallel import Workers
 
-from ..reference import Problem, random_problem
+from ..reference import random_problem
 from ..support.layouts import LAYOUTS, in_every_layout
+from ..support.learning_cases import enumerated_hessian
 from ..support.solver_cases import working_loss
-
-
-def covariance(problem: Problem, tokens: range, agree: bool) -> np.ndarray:
-    """Return the covariance of a sequence's path counts: the Hessian of its log Z."""
-    paths = problem.paths(tokens, agree)
-    scores = np.array([problem.score(tokens, path) for path in paths])
-    p = np.exp(scores - problem.log_z(tokens, agree))
-    counts = np.array([problem.counts(tokens, path) for path in paths])
-    centred = counts - p @ counts
-    return centred.T @ (centred * p[:, None])
-
-
-def enumerated_hessian(problem: Problem) -> np.ndarray:
-    total = np.zeros((len(problem.theta), len(problem.theta)))
-    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
-        if len(tokens):
-            constrained = covariance(problem, tokens, agree=True)
-            total += weight * (covariance(problem, tokens, agree=False) - constrained)
-    return total
 
 
 @pytest.mark.parametrize("scale", [-30.0, 30.0])

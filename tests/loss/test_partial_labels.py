@@ -18,8 +18,8 @@ from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.targets.token_attribute import TokenAttribute
 
 from ..reference import Problem
-from ..solvers.test_solvers import SOLVERS, dense_weights, precise, train
 from ..support.learning_cases import loss_of, partial_problem
+from ..support.minimisers import SOLVERS, dense_weights, precise, train
 from ..support.runs import training_of
 from ..support.toy import blank_with, examples_of
 from ..support.toy import train as train_pipeline

@@ -10,7 +10,7 @@ from spacy_sparsecrf.crf.penalty import ElasticNet
 from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.crf.solvers.warm_start import WarmStart
 
-from ..reference import Problem, random_problem
+from ..support.learning_cases import learnable
 from ..support.runs import training_of
 
 
@@ -30,16 +30,6 @@ def test_observed_pairs_only(l1):
     theta[np.searchsorted(observed, coordinates)] = values
     _, gradient = loss.restrict(observed).value_and_grad(theta)
     assert ElasticNet(l1, 0.1).distance(theta, gradient) <= 2e-3
-
-
-def learnable(n_labels: int = 4, seed: int = 54) -> Problem:
-    """Return a corpus whose labels depend on its features."""
-    problem, _ = random_problem(seed, n_labels, [9, 8, 10, 3] * 20, n_values=6)
-    for tokens in problem.sequences():
-        for t in tokens:
-            tests = problem.unigram_tests(t)
-            problem.corpus.labels[t] = (tests.sum() * 7 + len(tests)) % n_labels
-    return problem
 
 
 def test_warm_start_gets_near_the_minimum_and_is_reproducible():

@@ -22,7 +22,7 @@ from spacy_sparsecrf.crf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.registry import crf_solvers
 
-from ..solvers.test_solvers import dense_weights, smooth_minimum, train
+from ..support.minimisers import dense_weights, smooth_minimum, train
 from ..support.reference_values import ValueProblem, random_value_problem, with_repeated_tests
 from ..support.runs import training_of
 from ..support.solver_cases import working_loss

@@ -18,12 +18,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 
 from ..conftest import Corpus
 from ..support.toy import (
     accuracy,
     blank_with,
+    call_methods,
     docs_of,
     examples_of,
     pickled,
@@ -130,19 +130,6 @@ def test_sentences_are_tagged_as_docs_of_their_own(trained_dir, corpus):
     joint = tags_of(list(nlp.pipe(with_boundaries(nlp, corpus))))
     apart = tags_of(list(nlp.pipe(docs_of(nlp, corpus.dev))))
     assert joint == [a + b for a, b in pairs(apart)]
-
-
-def call_methods(pipe: SparseCRFPipe, doc: Doc) -> None:
-    """Call the methods of a component that read a Doc; warnings are errors."""
-    explained = pipe.explain_doc(doc)
-    assert [token.text for token in explained.tokens] == [token.text for token in doc]
-    assert pipe.explain_tokens(doc, {}) == ()
-    assert pipe.explain_tokens(doc, {0: None}) == explained.tokens[:1]
-    assert pipe.marginals(doc).shape == (len(doc), len(pipe.label_data))
-    [(labels, p), *_] = pipe.nbest(doc, 2)
-    assert np.exp(pipe.log_probability(doc, labels)) == pytest.approx(p)
-    assert len(pipe.uncertainty([doc])) == 1
-    assert len(pipe.span_probabilities(doc, [(0, labels[:1])])) == 1
 
 
 def test_training_on_sentences_and_predicting_on_docs_warns_once(corpus):

@@ -22,10 +22,9 @@ from spacy_sparsecrf.tools.cli.solver_configs import MAXENT, TAGGER, VARIANTS
 
 from ..conftest import CONFIGS
 from ..support.commands import run_spacy
+from ..support.runs import run_training
 from ..support.span_cases import TRAINING, add_spans, span_examples, spans_of
-from ..support.toy import accuracy
-from ..training.test_training_loop import run_training
-from .test_component import call_methods
+from ..support.toy import accuracy, call_methods
 
 ALL = sorted(CONFIGS.glob("*.cfg"))
 BASES = {TAGGER: "OWLQN", MAXENT: "GIS"}

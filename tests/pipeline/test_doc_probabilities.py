@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,27 +25,11 @@ from spacy_sparsecrf.pipeline.uncertainty import measure
 
 from ..support.decoding_cases import make_case
 from ..support.span_cases import TRAINING, span_examples
-from ..support.toy import blank_with, docs_of, tags_of, train
+from ..support.toy import PresetTags, blank_with, docs_of, tags_of, train
 
 WORDS = ["the", "plan", "of", "a", "plan"]
 DEFAULTS = {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False}
 DEFAULTS |= {"temperature": 1.0, "outside_weight": 0.0, "thresholds": {}}
-
-
-class PresetTags(TokenAttribute):
-    """Keeps preset tags, and allows only IN after a VB."""
-
-    def valid_transitions(self, labels: Sequence[str]) -> np.ndarray:
-        valid = np.ones((len(labels) + 1, len(labels) + 1), dtype=bool)
-        valid[labels.index("VB"), : len(labels)] = False
-        valid[labels.index("VB"), labels.index("IN")] = True
-        return valid
-
-    def permitted(self, docs, labels, *, overwrite) -> np.ndarray | None:
-        tags = [token.tag_ for doc in docs for token in doc]
-        if overwrite or not any(tags):
-            return None
-        return np.array([[tag in ("", label) for label in labels] for tag in tags])
 
 
 def with_decoding(trained: Language, path: Path, **decoding: Any) -> Language:

@@ -15,8 +15,8 @@ from spacy_sparsecrf.pipeline.spacy_loop import check_loop
 from spacy_sparsecrf.pipeline.targets.target import Target
 
 from ..conftest import SHIPPED_CONFIG
+from ..support.runs import run_training
 from ..support.toy import blank_with, train
-from ..training.test_training_loop import run_training
 
 pytestmark = pytest.mark.usefixtures("own_extensions")
 

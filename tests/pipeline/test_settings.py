@@ -19,9 +19,9 @@ from spacy_sparsecrf.pipeline.factories import COMMON, DEFAULT_LEARNING, FACTORI
 from spacy_sparsecrf.pipeline.features.tokens import joined
 from spacy_sparsecrf.pipeline.settings import DecodingSettings, LearningSettings
 
-from ..model.test_saved import CONFIGS, MODELS
 from ..support.golden import read_golden
 from ..support.learning_cases import loss_of, partial_problem
+from ..support.saved_models import CONFIGS, MODELS
 from ..support.span_cases import TRAINING, span_examples
 from ..support.toy import blank_with, docs_of, examples_of, make_sentences, train
 

@@ -1,6 +1,5 @@
 """Each command of the projects runs on toy data, and writes its outputs."""
 
-import importlib
 import re
 import shlex
 import shutil
@@ -12,12 +11,9 @@ import pytest
 import srsly
 from spacy.cli.debug_config import debug_config
 from spacy.cli.init_config import fill_config
-from typer import Typer
-from typer.main import get_command
-from typer.testing import CliRunner
 from weasel.util.config import load_project_config
 
-from ..support.project_data import MEASUREMENTS, PROJECT, write_all
+from ..support.projects import MEASUREMENTS, PROJECT, run, write_all
 
 TRIAL = {"bench_size": "quick", "study_size": "quick", "lavergne_size": "quick"}
 TRIAL |= {"lattices_size": "quick", "train_words": 1000}
@@ -52,23 +48,6 @@ def commands() -> dict[str, dict]:
         assert order.keys() == by_name.keys(), "in no workflow"
         ordered |= {name: {**by_name[name], "folder": folder} for name in order}
     return ordered
-
-
-def run(words: list[str], there: bool = True) -> None:
-    """Run the words of a command in this process, or only parse its arguments."""
-    assert words[:2] == ["python", "-m"]
-    name = {"bench": "bench.__main__", "pictures": "pictures.__main__", "spacy": "spacy.cli"}.get(
-        words[2], words[2]
-    )
-    module = importlib.import_module(name)
-    app = getattr(module, "app", None) or Typer()
-    if name != "spacy.cli" and hasattr(module, "main"):
-        app.command()(module.main)
-    if not there:
-        get_command(app).make_context(name, words[3:])
-        return
-    found = CliRunner().invoke(app, words[3:], catch_exceptions=False)
-    assert found.exit_code == 0, found.output
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import spacy
 from spacy_sparsecrf.pipeline.features.class_sources import read_classes
 from spacy_sparsecrf.pipeline.features.phrase_sources import read_phrases
 
-from ..test_docs import ROOT
+from ..support.documents import ROOT
 
 
 def run(name: str, *arguments: Path | str) -> None:

@@ -14,8 +14,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from ..support.project_data import write_all
-from .test_commands import run as run_command
+from ..support.projects import run as run_command
+from ..support.projects import write_all
 
 strings = pytest.importorskip("bench.strings")
 sampled = pytest.importorskip("bench.sampled")

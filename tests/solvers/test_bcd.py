@@ -10,10 +10,10 @@ from spacy_sparsecrf.crf.penalty import ElasticNet
 from spacy_sparsecrf.crf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.crf.solvers.bcd.block_loss import BlockDescent
 
-from ..loss.test_blocks import single_test
 from ..reference import random_problem
 from ..support.layouts import in_every_layout
 from ..support.runs import training_of
+from ..support.solver_cases import single_test
 from ..support.solver_cases import working_loss as everything
 
 

@@ -23,9 +23,9 @@ from spacy_sparsecrf.errors import SparseCRFError
 from ..reference import Problem, random_problem
 from ..support.kernel_functions import function
 from ..support.learning_cases import loss_of, partial_problem
+from ..support.minimisers import smooth_minimum
 from ..support.runs import training_of
 from ..support.solver_cases import LENGTHS, everything
-from .test_solvers import smooth_minimum
 
 # Options of `partial_problem`.
 CASES = {

@@ -14,8 +14,7 @@ from spacy_sparsecrf.crf.solvers.solver import EvaluatedPoint, evaluate, take
 from ..reference import random_problem
 from ..support.layouts import in_every_layout
 from ..support.runs import training_of
-from ..support.solver_cases import working_loss
-from .test_sgd import MISSING, example_loss, lattice_order
+from ..support.solver_cases import MISSING, example_loss, lattice_order, working_loss
 
 
 @pytest.mark.parametrize("source", [[1, 4], [0, -1, -1, 1, 2, -1, 4, -1], [-1, 3, 4], [], [-1] * 7])

@@ -12,9 +12,9 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.registry import crf_solvers
 
 from ..reference import random_problem
+from ..support.learning_cases import prior_of
 from ..support.runs import training_of
 from ..support.solver_cases import working_loss
-from ..training.test_prior import prior_of
 
 
 def made(name: str, **settings: Any) -> BatchSolver:

@@ -18,8 +18,7 @@ from ..reference import Problem, random_problem
 from ..support.kernel_functions import compiled
 from ..support.layouts import in_every_layout
 from ..support.runs import training_of
-from ..support.solver_cases import LENGTHS, METHODS, everything
-from .test_sgd import example_loss
+from ..support.solver_cases import LENGTHS, METHODS, everything, example_loss
 
 
 def test_sums_of_stored_gradients_do_not_drift_and_follow_the_working_set():

@@ -14,9 +14,9 @@ from spacy_sparsecrf.errors import SparseCRFError
 
 from ..reference import Problem, random_problem
 from ..support.kernel_functions import compiled
+from ..support.minimisers import LOCAL_SOLVERS, make_loss
 from ..support.runs import training_of
 from ..support.solver_cases import working_loss
-from .test_solvers import LOCAL_SOLVERS, make_loss
 
 
 def local_problem(seed: int = 71, **options) -> tuple[Problem, ChainLoss]:

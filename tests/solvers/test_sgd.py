@@ -14,7 +14,6 @@ from spacy_sparsecrf.crf.kernels.minibatch import ADAGRAD, SGD_L1, Moving, StepR
 from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
 from spacy_sparsecrf.crf.loss.examples import ChainExampleLoss, DenseSteps, MinibatchDescent
 from spacy_sparsecrf.crf.loss.pair_potentials import PairPotentials
-from spacy_sparsecrf.crf.loss.working import ChainWorkingLoss
 from spacy_sparsecrf.crf.parallel import Workers
 from spacy_sparsecrf.crf.penalty import ElasticNet
 from spacy_sparsecrf.crf.solvers.adagrad import AdaGrad
@@ -27,23 +26,14 @@ from spacy_sparsecrf.crf.solvers.solver import BatchSolver
 from spacy_sparsecrf.crf.solvers.step_size import calibrate
 from spacy_sparsecrf.errors import SparseCRFError
 
-from ..loss.test_stages import learnable
 from ..reference import Problem, random_problem, sgd_l1_pass
 from ..support.kernel_functions import compiled
 from ..support.layouts import in_every_layout
+from ..support.learning_cases import learnable
+from ..support.minimisers import STOCHASTIC
 from ..support.reference_values import random_value_problem
 from ..support.runs import training_of
-from ..support.solver_cases import everything, working_loss
-
-MISSING = {"missing": 0.3, "weighted": True, "n_bigram": 3}
-
-
-def example_loss(problem: Problem, i: int, theta: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return loss and gradient of one sequence by enumeration, unweighted."""
-    there = Problem(problem.corpus, problem.n_labels, theta)
-    tokens = there.sequences()[i]
-    value = there.log_z(tokens) - there.log_z(tokens, agree=True)
-    return value, there.expected(tokens) - there.expected(tokens, agree=True)
+from ..support.solver_cases import MISSING, everything, lattice_order, working_loss
 
 
 @in_every_layout
@@ -61,14 +51,6 @@ def test_one_step_is_the_gradient_of_one_example(options, limits):
     value, gradient = problem.loss()
     assert descent.run(descent.sequences, np.array([0.1])) == pytest.approx(value, rel=1e-10)
     np.testing.assert_allclose(theta, problem.theta - 0.1 * gradient, atol=1e-12)
-
-
-def lattice_order(problem: Problem, working: ChainWorkingLoss) -> np.ndarray:
-    """Return corpus numbers of the lattice's sequences, whose lengths are all distinct."""
-    lengths = np.diff(problem.corpus.offsets).tolist()
-    found = [lengths.index(n) for n in np.diff(working.space.lattice.offsets)]
-    # Clamped copies come last.
-    return np.array(found[: len(lengths)])
 
 
 @in_every_layout
@@ -161,22 +143,9 @@ def test_the_first_step_is_the_best_on_a_sample(best, expected, n_trials, n):
     assert all(sample.tolist() == order[:500].tolist() for sample in samples)
 
 
-SOLVERS = {
-    "sgd-l1": (SGDL1(), ElasticNet(0.5, 0.01)),
-    "sgd-constant": (SGD(schedule="constant", eta0=0.02), ElasticNet(0.0, 1.0)),
-    "sgd-annealed": (SGD(batch=3), ElasticNet(0.0, 1.0)),
-    "sgd-exponential": (SGD(schedule="exponential"), ElasticNet(0.0, 1.0)),
-    "sgd-pegasos": (SGD(schedule="pegasos"), ElasticNet(0.0, 3.0)),
-    "asg": (SGD(schedule="constant", average_from=2), ElasticNet(0.0, 1.0)),
-    "smd": (SMD(eta0=0.02), ElasticNet(0.0, 1.0)),
-    "adagrad": (AdaGrad(), ElasticNet(0.5, 0.01)),
-    "adagrad-l2": (AdaGrad(batch=3), ElasticNet(0.0, 1.0)),
-}
-
-
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", STOCHASTIC)
 def test_training_gets_near_the_minimum(name):
-    solver, penalty = SOLVERS[name]
+    solver, penalty = STOCHASTIC[name]
     problem = learnable()
     names = list("abcd")
     exact = training_of(problem.corpus, names, OWLQN(), l1=penalty.l1, l2=penalty.l2)

@@ -22,9 +22,9 @@ from spacy_sparsecrf.crf.solvers.smd import SMD
 
 from ..reference import random_problem
 from ..support.golden import read_golden
+from ..support.minimisers import ALL_SOLVERS, kind_of
 from ..support.runs import training_of
 from ..support.solver_cases import METHODS
-from .test_solvers import ALL_SOLVERS, kind_of
 
 GOLDEN = "trajectories.jsonl"
 SAG = ALL_SOLVERS["sag"]

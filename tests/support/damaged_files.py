@@ -96,3 +96,30 @@ class ClassesFile(File):
         head = self.edit(json.dumps(meta))
         data = b"".join(entry.data for entry in self.entries)
         return head.encode("utf8", "surrogatepass") + b"\n" + data + self.rest
+
+
+Change = Callable[[Any], object]
+
+
+def array(name: str, values: list[float], dtype: str) -> Change:
+    """Replace the values of an array."""
+    return lambda file: file.put(name, np.array(values, dtype))
+
+
+def meta(**values: object) -> Change:
+    """Change the header's description of the model."""
+    return lambda file: file.meta.update(values)
+
+
+def text(old: str, new: str) -> Change:
+    """Replace text in the header."""
+
+    def change(file: Any) -> None:
+        file.edit = lambda header: header.replace(old, new, 1)
+
+    return change
+
+
+def frame(**values: object) -> Change:
+    """Change the frame around the parts of a file."""
+    return lambda file: vars(file).update(values)

@@ -13,7 +13,7 @@ from spacy_sparsecrf.crf.corpus.encoded import Observations
 from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
 
 from ..reference import Problem, local_log_probabilities, random_problem
-from ..training.test_clusters import log_probabilities
+from .cluster_cases import log_probabilities
 from .reference_values import random_value_problem
 
 Path = tuple[int, ...]
@@ -180,3 +180,20 @@ def reference_best_labels(
         for t in range(end - 1, begin, -1):
             labels[t - 1] = back[t - 1 - begin][labels[t]]
     return labels
+
+
+def table(rng: np.random.Generator, hashes: np.ndarray, n_labels: int, pairs: bool) -> WeightTable:
+    """Return random weights for half of the features."""
+    keys = np.unique(hashes[hashes != 0])
+    keys = keys[rng.random(len(keys)) < 0.5]
+    most = n_labels * (n_labels + 1) if pairs else n_labels
+    chosen = [np.flatnonzero(rng.random(most) < 0.6) for _ in keys]
+    chosen = [row if len(row) else np.zeros(1, np.int64) for row in chosen]
+    places = np.concatenate([np.empty(0, np.int64), *chosen])
+    return WeightTable(
+        keys,
+        np.cumsum([0, *map(len, chosen)]).astype(np.int64),
+        (places // n_labels if pairs else places[:0]).astype(np.uint16),
+        (places % n_labels).astype(np.uint16),
+        rng.normal(size=len(places)),
+    )

@@ -2,7 +2,7 @@
 
 Lines that begin with `!` are commands, as on pages.
 
-`python -m tests.support.notebook_cells` runs the notebooks of docs/notebooks and stores their outputs.
+`python -m tests.support.notebook_cells` runs docs/notebooks and stores the outputs of cells.
 """
 
 import ast

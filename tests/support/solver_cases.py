@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus
+import numpy as np
+
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
 from spacy_sparsecrf.crf.loss.working import ChainWorkingLoss
 from spacy_sparsecrf.crf.parallel import Workers
@@ -31,3 +34,39 @@ def everything(
 def working_loss(problem: Problem, **options: Any) -> ChainWorkingLoss:
     """Return the loss of a problem on all of its weights; see `everything`."""
     return everything(problem.corpus, problem.n_labels, **options)
+
+
+MISSING = {"missing": 0.3, "weighted": True, "n_bigram": 3}
+
+
+def example_loss(problem: Problem, i: int, theta: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return loss and gradient of one sequence by enumeration, unweighted."""
+    there = Problem(problem.corpus, problem.n_labels, theta)
+    tokens = there.sequences()[i]
+    value = there.log_z(tokens) - there.log_z(tokens, agree=True)
+    return value, there.expected(tokens) - there.expected(tokens, agree=True)
+
+
+def lattice_order(problem: Problem, working: ChainWorkingLoss) -> np.ndarray:
+    """Return corpus numbers of the lattice's sequences, whose lengths are all distinct."""
+    lengths = np.diff(problem.corpus.offsets).tolist()
+    found = [lengths.index(n) for n in np.diff(working.space.lattice.offsets)]
+    # Clamped copies come last.
+    return np.array(found[: len(lengths)])
+
+
+def single_test(active: list[int], n_tokens: int) -> ChainWorkingLoss:
+    """Return the loss of one sequence with a single feature, at some of its tokens."""
+    hashes = np.zeros((n_tokens, 1), np.uint64)
+    hashes[active] = 7
+    observations = Observations(
+        hashes=hashes,
+        offsets=np.array([0, n_tokens]),
+        unigram_columns=np.array([0], np.int32),
+        bigram_columns=np.empty(0, np.int32),
+        start_label=True,
+    )
+    builder = CorpusBuilder()
+    builder.add(observations, np.zeros(n_tokens, np.int32))
+    loss = ChainLoss(builder.build(), 3, Workers(1))
+    return loss.by_example(loss.coordinates("all"))

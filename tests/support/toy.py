@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import get_lang_class
 from spacy.vocab import Vocab, create_vocab
+
+from spacy_sparsecrf.pipeline.component import SparseCRFPipe
+from spacy_sparsecrf.pipeline.targets.token_attribute import TokenAttribute
 
 OF_TEMPLATES = {"phrases", "phrase_attr", "start_label", "boundaries"}
 Sentence = tuple[list[str], list[str]]
@@ -113,3 +117,42 @@ def vocab_of(lang: str = "en", vectors: dict[str, list[float]] | None = None) ->
 
 
 ENGLISH = vocab_of()
+
+
+def call_methods(pipe: SparseCRFPipe, doc: Doc) -> None:
+    """Call the methods of a component that read a Doc; warnings are errors."""
+    explained = pipe.explain_doc(doc)
+    assert [token.text for token in explained.tokens] == [token.text for token in doc]
+    assert pipe.explain_tokens(doc, {}) == ()
+    assert pipe.explain_tokens(doc, {0: None}) == explained.tokens[:1]
+    assert pipe.marginals(doc).shape == (len(doc), len(pipe.label_data))
+    [(labels, p), *_] = pipe.nbest(doc, 2)
+    assert np.exp(pipe.log_probability(doc, labels)) == pytest.approx(p)
+    assert len(pipe.uncertainty([doc])) == 1
+    assert len(pipe.span_probabilities(doc, [(0, labels[:1])])) == 1
+
+
+def mistagged(sentences: list[Sentence]) -> list[Sentence]:
+    """Return sentences; in every second one, one gold tag differs from the prediction."""
+    found = []
+    for n, (words, tags) in enumerate(sentences):
+        wrong = n // 2 % len(tags)
+        other = {"NN": "VB", "VB": "NN"}.get(tags[wrong], "NN")
+        found.append((words, [*tags[:wrong], other, *tags[wrong + 1 :]] if n % 2 else tags))
+    return found
+
+
+class PresetTags(TokenAttribute):
+    """Keeps preset tags, and allows only IN after a VB."""
+
+    def valid_transitions(self, labels: Sequence[str]) -> np.ndarray:
+        valid = np.ones((len(labels) + 1, len(labels) + 1), dtype=bool)
+        valid[labels.index("VB"), : len(labels)] = False
+        valid[labels.index("VB"), labels.index("IN")] = True
+        return valid
+
+    def permitted(self, docs, labels, *, overwrite) -> np.ndarray | None:
+        tags = [token.tag_ for doc in docs for token in doc]
+        if overwrite or not any(tags):
+            return None
+        return np.array([[tag in ("", label) for label in labels] for tag in tags])

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 from spacy_sparsecrf.crf.decoding.decoder import Decoder
 from spacy_sparsecrf.crf.loss.per_token import local_corpus
@@ -12,35 +11,15 @@ from spacy_sparsecrf.crf.loss.subproblems import cluster_bounds, cluster_parts
 from spacy_sparsecrf.crf.model import file as model_file
 from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.crf.penalty import ElasticNet
-from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.crf.training.training import Training
 from spacy_sparsecrf.errors import SparseCRFError
 
 from ..reference import Problem, random_problem
-from ..solvers.test_solvers import ALL_SOLVERS, LOCAL_SOLVERS
-from ..support.runs import training_of
+from ..support.cluster_cases import N_LABELS, log_probabilities, make_problem, make_training
+from ..support.minimisers import ALL_SOLVERS, LOCAL_SOLVERS
 from ..support.solver_cases import everything
 
-N_LABELS = 7
 OPTIONS = [{}, {"missing": 0.3, "weighted": True}, {"n_values": 9}]
-
-
-def make_problem(seed: int = 81, **options) -> tuple[Problem, np.ndarray]:
-    """Return a problem without bigram features, and random weights mu [O, Y + C], C = Y."""
-    problem, _ = random_problem(seed, N_LABELS, [6, 0, 4, 7, 5, 8], n_bigram=0, **options)
-    rng = np.random.default_rng(seed)
-    return problem, rng.normal(size=(len(problem.corpus.unigram_keys), 2 * N_LABELS))
-
-
-def log_probabilities(mu: np.ndarray, bounds: tuple[int, ...]) -> np.ndarray:
-    """Return log p(c | x) p(y | x, c) of all y. mu: [Y + C], sums over features of a token."""
-    n = bounds[-1]
-    clusters = mu[n:] - logsumexp(mu[n:])
-    found = []
-    for c in range(len(bounds) - 1):
-        inside = mu[bounds[c] : bounds[c + 1]]
-        found.append(clusters[c] + inside - logsumexp(inside))
-    return np.concatenate(found)
 
 
 def gold_tokens(problem: Problem) -> Iterator[tuple[float, np.ndarray, int]]:
@@ -67,13 +46,6 @@ def twin_gradient(problem: Problem, mu: np.ndarray, bounds: tuple[int, ...]) -> 
             sides = [log_probabilities(scores + d, bounds)[gold] for d in (step, -step)]
             np.subtract.at(gradient[:, k], tests, weight * (sides[0] - sides[1]) / 2e-6)
     return gradient
-
-
-def make_training(problem: Problem, clusters: int, solver=None, **options) -> Training:
-    options = {"l1": 0.1, "l2": 0.05, "dtype": "float64", "n_threads": 1} | options
-    solver = OWLQN(inner_iterations=5) if solver is None else solver
-    names = [f"L{y}" for y in range(N_LABELS)]
-    return training_of(problem.corpus, names, solver, kind="maxent", clusters=clusters, **options)
 
 
 def dense_weights(training: Training, problem: Problem, clusters: int) -> np.ndarray:

@@ -12,8 +12,10 @@ from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.crf.training.run import Polish
 from spacy_sparsecrf.errors import SparseCRFError
 
-from ..reference import Problem, random_problem
-from ..solvers.test_solvers import (
+from ..reference import random_problem
+from ..support.layouts import in_every_layout
+from ..support.learning_cases import LABELS, loss_of, names_of, partial_problem, prior_of
+from ..support.minimisers import (
     SOLVERS,
     dense_weights,
     precise,
@@ -21,38 +23,9 @@ from ..solvers.test_solvers import (
     smooth_minimum,
     train,
 )
-from ..support.layouts import in_every_layout
-from ..support.learning_cases import loss_of, partial_problem
 from ..support.runs import training_of
 
 LENGTHS = [5, 4, 0, 6, 1, 3] * 2
-LABELS = ("L0", "L1", "L2")
-
-
-def names_of(problem: Problem) -> WeightNames:
-    corpus = problem.corpus
-    keys = corpus.unigram_keys, corpus.bigram_keys
-    return WeightNames(*keys, LABELS[: problem.n_labels], (), corpus.start_label, "chain")
-
-
-def prior_of(
-    problem: Problem, share: float = 0.3, n_labels: int = 0
-) -> tuple[CRFModel, np.ndarray]:
-    """Return a model with a share of the weights, of the first labels only; and dense weights."""
-    names, n = names_of(problem), len(problem.theta)
-    rng = np.random.default_rng(5)
-    chosen = np.flatnonzero(rng.random(n) < share)
-    model = CRFModel.of_weights(names, chosen, rng.normal(size=len(chosen)), "float64")
-    if n_labels:
-        fewer = WeightNames(
-            names.unigram_keys, names.bigram_keys, names.labels[:n_labels], (), True, "chain"
-        )
-        coordinates, values = summed(coordinates_of(fewer, model))
-        model = CRFModel.of_weights(fewer, coordinates, values, "float64")
-    dense = np.zeros(n)
-    coordinates, values = coordinates_of(names, model)
-    dense[coordinates] = values
-    return model, dense
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,11 @@ from spacy_sparsecrf.crf.training.run import Polish
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from ..reference import random_problem
-from ..solvers.test_solvers import ALL_SOLVERS
-from ..support.learning_cases import partial_problem
+from ..support.cluster_cases import make_problem, make_training
+from ..support.learning_cases import LABELS, partial_problem, prior_of
+from ..support.minimisers import ALL_SOLVERS
 from ..support.reference_values import random_value_problem
-from ..support.runs import training_of
-from . import test_clusters
-from .test_prior import LABELS, prior_of
-from .test_training_loop import config_for, run_training
+from ..support.runs import config_for, run_training, training_of
 
 PROBLEM, _ = random_problem(40, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8, missing=0.05)
 STRANGE, _ = random_problem(41, 4, [9, 8])
@@ -42,9 +40,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*SCW341")
 
 
 def clusters(solver: str, l1: float, n_threads: int = 1, clusters: int = 3) -> Any:
-    problem, _ = test_clusters.make_problem(missing=0.1)
+    problem, _ = make_problem(missing=0.1)
     made = ALL_SOLVERS[solver](inner_iterations=2, tolerance=1e-2)
-    return test_clusters.make_training(problem, clusters, made, l1=l1, n_threads=n_threads)
+    return make_training(problem, clusters, made, l1=l1, n_threads=n_threads)
 
 
 def around(with_prior: bool = True, n_threads: int = 1) -> Any:

@@ -1,7 +1,6 @@
 """A batch solver in spaCy's training loop, its settings and batches, and in a custom loop."""
 
 import gc
-import io
 import warnings
 import weakref
 from collections import Counter
@@ -18,8 +17,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
-from spacy.training.loop import create_train_batches, train, train_while_improving
-from spacy.util import load_config, registry
+from spacy.training.loop import create_train_batches, train_while_improving
+from spacy.util import registry
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.crf.model.model import CRFModel
@@ -28,7 +27,7 @@ from spacy_sparsecrf.pipeline.example_reader import make_annotated_corpus
 from spacy_sparsecrf.pipeline.loop import ONE_STEP, full_collections_suspended, one_step_per_epoch
 from spacy_sparsecrf.pipeline.spacy_loop import Loop
 
-from ..conftest import SHIPPED_CONFIG, Corpus
+from ..support.runs import config_for, run_training
 from ..support.toy import accuracy, blank_with, examples_of, run_steps
 from ..support.toy import train as train_steps
 
@@ -36,23 +35,6 @@ NETWORK = {"@architectures": "spacy.HashEmbedCNN.v2", "pretrained_vectors": None
 NETWORK |= {"width": 16, "depth": 1, "embed_size": 100, "window_size": 1}
 NETWORK |= {"maxout_pieces": 2, "subword_features": True}
 SMALL_TAGGER = {"@architectures": "spacy.Tagger.v2", "tok2vec": NETWORK}
-
-
-def run_training(config: Any, output: Path | None = None) -> tuple[Language, list[list[str]]]:
-    """Train as `spacy train` does; return the pipeline, and the rows of the log, split."""
-    nlp = init_nlp(config)
-    log = io.StringIO()
-    train(nlp, output, stdout=log, stderr=io.StringIO())
-    rows = [line.split() for line in log.getvalue().splitlines()]
-    return nlp, [row for row in rows if row and row[0].isdigit()]
-
-
-def config_for(corpus: Corpus, **training: Any) -> Any:
-    """Return the shipped config with the toy corpus."""
-    config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
-    config["components"]["sparse_crf"]["n_threads"] = 1
-    config["training"].update(training)
-    return config
 
 
 def with_sourced(config: Any, name: str, path: Path, *, frozen: bool, first: bool = True) -> Any:

@@ -15,8 +15,8 @@ from sklearn.model_selection import RandomizedSearchCV, cross_val_predict
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.sklearn import CRF, estimator, metrics, scorers, utils
 
+from ...support.peers import crfsuite
 from ...support.sequences import make_xy
-from ..test_import import crfsuite
 
 X, Y = make_xy()
 X_TEST, Y_TEST = make_xy(20, seed=2)

@@ -14,9 +14,9 @@ from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.sklearn import CRF
 
+from ...support.peers import crfsuite
 from ...support.sequences import make_xy
 from ...support.toy import blank_with, examples_of, make_sentences, train
-from ..test_import import crfsuite
 
 X, Y = make_xy()
 EXACT = OWLQN(tolerance=1e-7, window=0.0)

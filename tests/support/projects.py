@@ -1,9 +1,13 @@
-"""Made-up files of all data sets that project commands read."""
+"""Made-up files of all data sets that project commands read, and their commands."""
 
 import gzip
+import importlib
 from pathlib import Path
 
 import numpy as np
+from typer import Typer
+from typer.main import get_command
+from typer.testing import CliRunner
 
 from .toy import make_sentences
 
@@ -60,3 +64,20 @@ def write_all(folder: Path) -> None:
         word_id=word_id.astype(np.int32),
         fold=(word_id % 10).astype(np.uint8),
     )
+
+
+def run(words: list[str], there: bool = True) -> None:
+    """Run the words of a command in this process, or only parse its arguments."""
+    assert words[:2] == ["python", "-m"]
+    name = {"bench": "bench.__main__", "pictures": "pictures.__main__", "spacy": "spacy.cli"}.get(
+        words[2], words[2]
+    )
+    module = importlib.import_module(name)
+    app = getattr(module, "app", None) or Typer()
+    if name != "spacy.cli" and hasattr(module, "main"):
+        app.command()(module.main)
+    if not there:
+        get_command(app).make_context(name, words[3:])
+        return
+    found = CliRunner().invoke(app, words[3:], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
