@@ -68,11 +68,12 @@ def is_defined(dotted: str) -> bool:
 
 @cache
 def words() -> set[str]:
-    """Return all identifiers in the package's source, of any type."""
+    """Return all identifiers in the package's source, of any type, and names of its rooms."""
     trees = [module.tree for module in modules().values()]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     fields = ("id", "attr", "arg", "name")
-    return {str(getattr(node, field, "")) for node in nodes for field in fields}
+    rooms = {part for room in MAY_IMPORT for part in room.split(".")}
+    return rooms | {str(getattr(node, field, "")) for node in nodes for field in fields}
 
 
 def fault(text: str) -> str | None:
