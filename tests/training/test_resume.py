@@ -15,6 +15,9 @@ from spacy.training.initialize import init_nlp
 from spacy_sparsecrf.crf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.crf.solvers.rprop import RPROP
+from spacy_sparsecrf.crf.solvers.sag.sag import SAG
+from spacy_sparsecrf.crf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.crf.training import checkpoint
 from spacy_sparsecrf.crf.training.run import Polish
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
@@ -191,6 +194,47 @@ def test_files_that_are_no_checkpoint_are_refused(tmp_path):
             plain().resume(tmp_path / "bad")
     with pytest.raises(SparseCRFError, match="SC318.*directory"):
         plain().resume(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("solver", "name", "value"),
+    [
+        (OWLQN, "0.coordinates", lambda a: a + 10**9),
+        (OWLQN, "0.coordinates", lambda a: a - a[0] - 1),
+        (OWLQN, "0.coordinates", lambda a: a[::-1]),
+        (OWLQN, "0.coordinates", lambda a: np.append(a[:-1], a[-2])),
+        (OWLQN, "0.coordinates", lambda a: a.astype(np.int32)),
+        (OWLQN, "0.coordinates", lambda a: a[None]),
+        (OWLQN, "0.coordinates", lambda a: a[:-1]),
+        (OWLQN, "0.n_idle", str),
+        (OWLQN, "0.end", lambda _: 0),
+        (OWLQN, "0.solver.theta", lambda a: a[:-1]),
+        (OWLQN, "0.solver.theta", lambda a: a.astype(np.float32)),
+        (OWLQN, "0.solver.theta", lambda a: a * np.nan),
+        (OWLQN, "0.solver.gradient", lambda a: np.append(a, 0.0)),
+        (OWLQN, "0.solver.steps", lambda a: a[:, 1:]),
+        (OWLQN, "0.solver.steps", lambda a: a[1:]),
+        (OWLQN, "0.solver.steps", lambda _: 1),
+        (OWLQN, "0.solver.products", lambda a: a[:, 1:]),
+        (BCD, "0.solver.kappa", lambda a: a[:1]),
+        (SAG, "0.solver.nodes", lambda a: a[1:]),
+        (SAG, "0.solver.pairs", lambda a: a[..., 1:]),
+        (SAG, "0.solver.curvatures", lambda a: a[:1]),
+        (SAG, "0.solver.curvatures", lambda a: a - 1e9),
+        (SAG, "0.solver.curvatures", lambda a: np.full_like(a, np.inf)),
+        (SGDL1, "0.solver.received", lambda a: a[None]),
+        (SGDL1, "0.solver.epoch", lambda _: [1, 2]),
+    ],
+)
+def test_crafted_checkpoints_are_refused(solver, name, value, tmp_path):
+    """With the right digest, but values that would be indices or lengths of arrays."""
+    run = plain(solver=solver(inner_iterations=2))
+    run.step()
+    run.save(tmp_path / "run")
+    values = checkpoint.load(tmp_path / "run", run.identity)
+    checkpoint.save(tmp_path / "run", run.identity, {**values, name: value(values[name])})
+    with pytest.raises(SparseCRFError, match=r"SC318.*start over"):
+        plain(solver=solver(inner_iterations=2)).resume(tmp_path / "run")
 
 
 LOOPS = {

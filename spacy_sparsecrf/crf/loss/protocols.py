@@ -149,6 +149,11 @@ class Loss(Protocol):
     required: Longs = NO_COORDINATES
 
     @property
+    def n_coordinates(self) -> int:
+        """The number that all coordinates are below."""
+        return self.n_potential
+
+    @property
     def arrays(self) -> list[Array]:
         """Arrays that identify the corpus, except for the names of its features."""
         ...

@@ -31,6 +31,11 @@ class _Wrapper(Loss):
         self.required = loss.required
 
     @property
+    def n_coordinates(self) -> int:
+        """See `Loss.n_coordinates`."""
+        return self._loss.n_coordinates
+
+    @property
     def arrays(self) -> list[Array]:
         """Arrays that identify the corpus."""
         return self._loss.arrays

@@ -22,7 +22,7 @@ above the minimum (`project/measurements/SOLVERS.md`):
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -120,6 +120,15 @@ class OWLQN(BatchSolver[WorkingLoss]):
             changes=np.zeros((m, len(theta)), np.float32),
             products=np.zeros((2, m, m)),
         )
+
+    def check_state(self, loss: WorkingLoss, penalty: ElasticNet, state: Any) -> None:
+        """Check a state, whose number of pairs depends on the first point; see `BatchSolver`."""
+        theta = np.zeros(len(loss.coordinates))
+        m = max(1, min(len(state.steps), self.history))
+        pairs = np.zeros((m, len(theta)), np.float32)
+        like = self.start(loss, penalty, theta)
+        products = np.zeros((2, m, m))
+        base.check_alike(state, replace(like, steps=pairs, changes=pairs, products=products))
 
     def remap(
         self,

@@ -324,6 +324,25 @@ class BatchSolver(Generic[LossT]):
         """
         raise NotImplementedError
 
+    def check_state(self, loss: LossT, penalty: ElasticNet, state: Any) -> None:
+        """Check that a state of a file fits a loss; by default, that it is as `start` makes it.
+
+        Parameters
+        ----------
+        loss : WorkingLoss
+            The loss on K weights.
+        penalty : ElasticNet
+            The penalty.
+        state : SolverState
+            The state.
+
+        Raises
+        ------
+        ValueError
+            If an array has another shape or dtype, or is not finite.
+        """
+        check_alike(state, self.start(loss, penalty, np.zeros(len(loss.coordinates))))
+
     def remap(
         self, loss: LossT, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> SolverState:
@@ -434,6 +453,23 @@ def evaluate_start(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[
     if not (np.isfinite(value) and np.isfinite(gradient).all()):
         raise SparseCRFError(Errors.SC307)
     return value, gradient
+
+
+def check_alike(state: Any, like: Any) -> None:
+    """Check that the values of a state have shapes and types of another one, and are as finite.
+
+    RAISES: ValueError with the name of a value.
+    """
+    for name, expected in vars(like).items():
+        value, form = np.asarray(getattr(state, name)), np.asarray(expected)
+        # Scalars of Python and of NumPy may differ in precision.
+        same_type = value.dtype == form.dtype if form.ndim else value.dtype.kind == form.dtype.kind
+        if not same_type or value.shape != form.shape:
+            raise ValueError(
+                f"{name} is {value.dtype} {value.shape}, not {form.dtype} {form.shape}"
+            )
+        if form.ndim and np.isfinite(form).all() and not np.isfinite(value).all():
+            raise ValueError(f"{name} is not finite")
 
 
 def take(array: NDArray[np.floating], source: Longs, new: float = 0.0) -> Any:

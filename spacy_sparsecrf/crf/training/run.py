@@ -24,7 +24,7 @@ from ..loss.protocols import Loss, WorkingLoss
 from ..loss.wrappers import Restricted
 from ..penalty import ElasticNet
 from ..solvers.owlqn import OWLQN
-from ..solvers.solver import CONVERGED, IDLE, BatchSolver, StepReport, evaluate
+from ..solvers.solver import CONVERGED, IDLE, BatchSolver, StepReport, check_alike, evaluate
 from ..solvers.warm_start import WarmStart
 
 # Violators that may enter at once: the larger of a number and a share of the working set.
@@ -232,8 +232,23 @@ class Run:
         return n_epochs
 
     def resume(self, state: RunState) -> None:
-        """Continue from the state of another run."""
-        self._restrict(state.coordinates)
+        """Continue from the state of another run, which was read from a file.
+
+        RAISES: ValueError if it does not fit this run.
+        """
+        coordinates = state.coordinates
+        check_alike(replace(state, coordinates=0), RunState(0, state.solver))
+        is_array = isinstance(coordinates, np.ndarray) and coordinates.dtype == np.int64
+        if not is_array or coordinates.ndim != 1:
+            raise ValueError("coordinates are no array of int64")
+        ends = np.concatenate(([-1], coordinates, [self.loss.n_coordinates]))
+        if not (ends[:-1] < ends[1:]).all():
+            raise ValueError("coordinates do not rise, or are out of range")
+        if not np.isin(self.loss.required, coordinates).all():
+            raise ValueError("coordinates of the prior are missing")
+        self._restrict(coordinates)
+        self._solver.check_state(self._working, self._penalty, state.solver)
+        self.loss.rest()
         self.state = state
 
     def _regrow(self, state: RunState) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import compatible
 from ...errors import Errors, SparseCRFError, Warnings, warn
+from ...schema import reported_as
 from ..corpus.coordinates import NO_COORDINATES, Coordinates, Weights
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import check_gold, check_paths
@@ -304,11 +305,12 @@ class Training:
         RAISES: SparseCRFError for a damaged file, or a file of another type or another run.
         """
         values = checkpoint.load(path, self.identity)
-        states = checkpoint.states_of(
-            values, len(self._runs), run_state=RunState, solver_state=self._solver.state_type
-        )
-        for run, state in zip(self._runs, states, strict=True):
-            run.resume(state)
+        with reported_as(Errors.SC318, (ValueError, KeyError, TypeError), path=path):
+            states = checkpoint.states_of(
+                values, len(self._runs), run_state=RunState, solver_state=self._solver.state_type
+            )
+            for run, state in zip(self._runs, states, strict=True):
+                run.resume(state)
 
     @property
     def identity(self) -> str:

@@ -61,6 +61,13 @@ class Tagger:
     once : sequence of str, default ()
         Labels that `tag` gives to at most one run of tokens each; also types, such as LOC of
         the labels B-LOC and I-LOC, for at most one span. Probabilities do not depend on it.
+    weights : TrainedWeights or CrfsuiteModel, optional
+        The weights of a model, which then need not be opened.
+
+    Raises
+    ------
+    SparseCRFError
+        If `weights` have no label with a name of `once`.
 
     Examples
     --------
@@ -80,42 +87,17 @@ class Tagger:
     _chain: "PlainChain | Posterior | None" = None
     _marginals: Any = None
 
-    def __init__(self, once: Names = ()) -> None:
+    def __init__(self, once: Names = (), weights: Weights | None = None) -> None:
         self.once = once
+        if weights is not None:
+            self._opened = Predictor(weights, once)
 
     def __repr__(self) -> str:
         return f"Tagger({f'{len(self.labels())} labels' if self._opened else 'no model'})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the model, without the sequence that was set."""
-        if self._opened is None:
-            return Tagger, (self.once,)
-        return Tagger.of, (self._opened.weights, self.once)
-
-    @classmethod
-    def of(cls, weights: Weights, once: Names = ()) -> "Tagger":
-        """Return a tagger with trained weights.
-
-        Parameters
-        ----------
-        weights : TrainedWeights or CrfsuiteModel
-            The weights.
-        once : sequence of str, default ()
-            See the class.
-
-        Returns
-        -------
-        Tagger
-            The tagger.
-
-        Raises
-        ------
-        SparseCRFError
-            If a name of `once` is unknown.
-        """
-        tagger = cls(once)
-        tagger._opened = Predictor(weights, once)
-        return tagger
+        return Tagger, (self.once, self._opened and self._opened.weights)
 
     def __enter__(self) -> "Tagger":
         return self

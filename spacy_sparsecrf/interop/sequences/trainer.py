@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -89,18 +90,19 @@ class Trainer:
     """
 
     logparser: Any = None
-    _algorithm: str
-    _params: dict[str, Any]
-    _data: list[tuple[int, ItemSequence, list[str]]]
+    # Subclasses need not call `__init__`.
+    verbose = True
+    _algorithm = "lbfgs"
 
-    def __new__(cls, *_: Any, **__: Any) -> "Trainer":
-        """Create a trainer; subclasses need not call `__init__`."""
-        trainer = super().__new__(cls)
-        trainer.verbose = True
-        trainer._algorithm = "lbfgs"
-        trainer._params = {}
-        trainer._data = []
-        return trainer
+    @cached_property
+    def _params(self) -> dict[str, Any]:
+        """Parameters that were set."""
+        return {}
+
+    @cached_property
+    def _data(self) -> list[tuple[int, ItemSequence, list[str]]]:
+        """The sequences that were appended: group, tokens and labels."""
+        return []
 
     def __init__(
         self,
@@ -138,7 +140,7 @@ class Trainer:
 
     def clear(self) -> None:
         """Remove all sequences."""
-        self._data = []
+        self._data.clear()
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
         """Choose an algorithm; parameters keep their values.

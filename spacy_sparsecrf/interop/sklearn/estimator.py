@@ -153,7 +153,7 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         """
         held_out = () if X_dev is None else X_dev, () if y_dev is None else y_dev
         weights = self.learn(X, y, held_out, sample_weight=sample_weight, callback=callback)
-        self.model_ = Tagger.of(weights, self.once)
+        self.model_ = Tagger(self.once, weights)
         if self.model_filename is not None:
             write_file(self.model_filename, weights.to_bytes())
         return self
@@ -303,7 +303,7 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
             self.model_ = Tagger(self.once)
             self.model_.open(path)
         if self.model_ is not None and self.model_.once != self.once:
-            self.model_ = Tagger.of(self.model_.predictor.weights, self.once)
+            self.model_ = Tagger(self.once, self.model_.predictor.weights)
         return self.model_
 
     @property

@@ -177,6 +177,12 @@ class SAG(BatchSolver[ChainExampleLoss]):
             common=np.ones(1),
         )
 
+    def check_state(self, loss: ChainExampleLoss, penalty: ElasticNet, state: Any) -> None:
+        """Check a state, by whose curvatures sequences are drawn; see `BatchSolver.check_state`."""
+        super().check_state(loss, penalty, state)
+        if (state.curvatures < 0.0).any():
+            raise ValueError("curvatures are negative")
+
     def remap(
         self,
         loss: ChainExampleLoss,
