@@ -15,10 +15,10 @@ def _flat(metric: Callable[..., Any], name: str, *names: str) -> Callable[..., A
     """Return a metric over tokens. names: of further arguments that may be positional."""
 
     def score(y_true: Iterable[Any], y_pred: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(names, args, strict=False))
-        if len(args) > len(names) or not given.keys().isdisjoint(kwargs):
+        named = dict(zip(names, args, strict=False))
+        if len(args) > len(names) or not named.keys().isdisjoint(kwargs):
             raise TypeError(f"{name} takes {2 + len(names)} positional arguments, each once")
-        return metric(flatten(y_true), flatten(y_pred), **given, **kwargs)
+        return metric(flatten(y_true), flatten(y_pred), **named, **kwargs)
 
     score.__name__ = score.__qualname__ = name
     score.__doc__ = f"Compute `sklearn.metrics.{metric.__name__}` over the tokens of all sequences."
@@ -37,5 +37,5 @@ flat_classification_report = _flat(
 
 def sequence_accuracy_score(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
     """Compute the share of sequences with all labels correct; 0 if there are no sequences."""
-    right = [[*gold] == [*found] for gold, found in zip(y_true, y_pred, strict=True)]
+    right = [[*gold] == [*labels] for gold, labels in zip(y_true, y_pred, strict=True)]
     return sum(right) / len(right) if right else 0.0

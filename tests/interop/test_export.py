@@ -28,13 +28,13 @@ from spacy_sparsecrf.interop.importing import import_model, set_weights
 
 from ..conftest import CONFIGS
 from ..support.commands import run
-from ..support.documents import ROOT
 from ..support.page_blocks import blocks_of
 from ..support.peers import PEERS, TESTS, crfsuite
 from ..support.reference_patterns import crfpp_outside, expand, wapiti_outside
 from ..support.sequences import make_xy
 from ..support.toy import blank_with, make_sentences, train
 
+PAGE = Path(__file__).parents[2] / "docs" / "export.md"
 PROGRAMS = ["CRFsuite", "Wapiti", "CRF++"]
 Found = tuple[list[str], np.ndarray]  # labels of tokens, and probabilities of all labels
 # Texts that separate columns, begin comments, patterns, values or escapes somewhere.
@@ -454,7 +454,7 @@ def test_programs_on_the_page_label_as_the_pipeline(command, factory, tmp_path):
     program, name = command.split()
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not on the PATH")
-    [source] = [each.text for each in blocks_of(ROOT / "docs" / "export.md") if each.title == name]
+    [source] = [each.text for each in blocks_of(PAGE) if each.title == name]
     (tmp_path / name).write_text(source, encoding="utf8")
     templates = ["u:", "b:", "u:lower[-1]", "u:lower[0]", "u:lower[1]", "u:suffix(3)[0]"]
     nlp, rng, examples = blank_with([*templates, "u:shape[0]"], factory), random.Random(3), []

@@ -81,10 +81,10 @@ class Mistake:
         list of (str, Contribution)
             Each with its token's text, descending by difference.
         """
-        found = [(token.text, each) for token in self.tokens for each in token.contributions]
-        found.sort(key=lambda item: -item[1].difference)
-        shown = [item for item in found if item[1].difference > 0][:n]
-        return shown + [item for item in found if item[1].difference < 0][-n:]
+        parts = [(token.text, part) for token in self.tokens for part in token.contributions]
+        parts.sort(key=lambda pair: -pair[1].difference)
+        in_favour = [pair for pair in parts if pair[1].difference > 0][:n]
+        return in_favour + [pair for pair in parts if pair[1].difference < 0][-n:]
 
     @property
     def labels(self) -> list[str]:
@@ -104,8 +104,8 @@ class Mistake:
         str
             The words, separated by spaces.
         """
-        first = min(each.start for each in self.gold + self.predicted)
-        return " ".join(self.words[span.start - first : span.end - first])
+        begin = min(other.start for other in self.gold + self.predicted)
+        return " ".join(self.words[span.start - begin : span.end - begin])
 
 
 @dataclass(frozen=True)
@@ -188,15 +188,15 @@ class Report(Page):
             The labels, the number of all mistakes, and the explained ones.
         """
         counts: Counter[tuple[str, str]] = Counter()
-        for own in self.confusions:
-            counts[own.gold, own.predicted] += own.n
+        for confusion in self.confusions:
+            counts[confusion.gold, confusion.predicted] += confusion.n
         for pair, n in counts.most_common():
-            mistakes = [each for each in self.mistakes if each.pair == pair]
+            mistakes = [mistake for mistake in self.mistakes if mistake.pair == pair]
             if mistakes:
                 yield pair, n, mistakes
 
 
-class _Found(NamedTuple):
+class _Unexplained(NamedTuple):
     """A mistake not yet explained. sure: lowest probability of its tokens' predicted labels."""
 
     doc: int
@@ -249,24 +249,25 @@ def find_mistakes(
     >>> find_mistakes(pipe, [gold])
     Report(F1 0.667, 1 mistakes)
     """
-    found = _Comparison(pipe)
+    comparison = _Comparison(pipe)
     for batch in minibatch(Task("Comparing", "docs", items=examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
-        found.add(batch, label, word.lower())
-    if not found.n_gold:
+        comparison.add(batch, label, word.lower())
+    if not comparison.n_gold:
         raise SparseCRFError(Errors.SC640.format(name=pipe.name))
-    known = dict.fromkeys((*pipe.labels, *(score.label for score in found.matches.scores())))
-    if label and label not in known:
-        choices = ", ".join(filter(None, known))
+    scores = tuple(comparison.matches.scores())
+    labels = dict.fromkeys((*pipe.labels, *(score.label for score in scores)))
+    if label and label not in labels:
+        choices = ", ".join(filter(None, labels))
         raise refused_option("label", label, f"it is no label; choose one of {choices}")
-    chosen = found.chosen(most)
+    chosen = comparison.chosen(most)
     shown = Task("Explaining", "mistakes", len(chosen), chosen)
     return Report(
         kinds=KINDS if isinstance(pipe.target, SpanTarget) else KINDS[:1],
-        scores=tuple(found.matches.scores()),
-        pairs=dict(found.matches.pairs),
-        confusions=found.confusions(),
-        mistakes=tuple(map(found.explain, shown)),
-        n_mistakes=len(found.mistakes),
+        scores=scores,
+        pairs=dict(comparison.matches.pairs),
+        confusions=comparison.confusions(),
+        mistakes=tuple(map(comparison.explain, shown)),
+        n_mistakes=len(comparison.mistakes),
     )
 
 
@@ -279,7 +280,7 @@ class _Comparison:
     def __init__(self, pipe: SparseCRFPipe) -> None:
         self._pipe = pipe
         self.matches = Matches()
-        self.mistakes: list[_Found] = []
+        self.mistakes: list[_Unexplained] = []
         self.n_gold = 0
         self._n_docs = 0
         # Docs with mistakes, with the gold and predicted labels of their tokens.
@@ -295,7 +296,8 @@ class _Comparison:
             predicted = [(*pipe.label_data, "")[i] for i in ids.tolist()]
             gold = list(map(one_of, pipe.target.gold(example), predicted))
             self.n_gold += sum(map(bool, gold))
-            groups = self.matches.add(*spans_of(pipe, gold, predicted))
+            gold_spans, predicted_spans = spans_of(pipe, gold, predicted)
+            groups = self.matches.add(gold_spans, predicted_spans)
             groups = [group for group in groups if group.fault]
             for group in groups:
                 start, end, _ = group.main[0] or group.predicted[0]
@@ -310,49 +312,65 @@ class _Comparison:
             sure = np.where(ids < 0, 1.0, p[np.arange(len(ids)), ids])
             number += self._n_docs - len(batch)
             for group in groups:
-                lowest = float(sure[slice(*group.extent)].min())
-                self.mistakes.append(_Found(number, group, lowest))
+                start, end = group.extent
+                lowest = float(sure[start:end].min())
+                self.mistakes.append(_Unexplained(number, group, lowest))
 
     def confusions(self) -> tuple[Confusion, ...]:
         """Return all confusions, most frequent first."""
-        found = [
-            Confusion(*key, texts.total(), tuple(texts.most_common(N_EXAMPLES)))
-            for key, texts in self._texts.items()
+        confusions = [
+            Confusion(
+                gold=gold,
+                predicted=predicted,
+                fault=fault,
+                n=texts.total(),
+                examples=tuple(texts.most_common(N_EXAMPLES)),
+            )
+            for (gold, predicted, fault), texts in self._texts.items()
         ]
-        return tuple(sorted(found, key=lambda each: (-each.n, each.gold, each.predicted)))
+        return tuple(sorted(confusions, key=lambda c: (-c.n, c.gold, c.predicted)))
 
-    def chosen(self, most: int | None) -> list[_Found]:
+    def chosen(self, most: int | None) -> list[_Unexplained]:
         """Return the mistakes to explain, the most confident first; see `find_mistakes`."""
-        found = sorted(self.mistakes, key=lambda each: (-each.sure, each.doc, each.group.extent))
-        pairs = [each.group.labels for each in found]
+        by_sure = sorted(self.mistakes, key=lambda m: (-m.sure, m.doc, m.group.extent))
+        pairs = [mistake.group.labels for mistake in by_sure]
         left = Counter(dict.fromkeys(dict(Counter(pairs).most_common(N_LISTED)), N_EXAMPLES))
         is_late = []
         for pair in pairs:
             is_late.append(left[pair] <= 0)
             left[pair] -= 1
-        return [found[i] for i in sorted(sorted(range(len(found)), key=is_late.__getitem__)[:most])]
+        early = sorted(range(len(pairs)), key=is_late.__getitem__)[:most]
+        return [by_sure[i] for i in sorted(early)]
 
-    def explain(self, found: _Found) -> Mistake:
+    def explain(self, mistake: _Unexplained) -> Mistake:
         """Return a mistake with the contributions to its labels."""
-        doc, gold, predicted = self._docs[found.doc]
-        group, (start, end) = found.group, found.group.extent
+        doc, gold, predicted = self._docs[mistake.doc]
+        group = mistake.group
+        start, end = group.extent
         wrong = [t for t in range(start, end) if gold[t] and gold[t] != predicted[t]]
         rivals = {t: gold[t] if gold[t] in self._pipe.label_data else None for t in wrong}
         texts = tuple(token.text for token in doc)
-        words = texts[max(0, start - N_AROUND) : start], texts[start:end], texts[end:][:N_AROUND]
-        both = [tuple(self._labelled(doc, span) for span in side) for side in group]
-        explained = self._pipe.explain_tokens(doc, rivals, forced=True)
-        return Mistake(found.doc, *words, both[0], both[1], group.labels, group.fault, explained)
+        return Mistake(
+            doc=mistake.doc,
+            before=texts[max(0, start - N_AROUND) : start],
+            words=texts[start:end],
+            after=texts[end:][:N_AROUND],
+            gold=tuple(self._labelled(doc, span) for span in group.gold),
+            predicted=tuple(self._labelled(doc, span) for span in group.predicted),
+            pair=group.labels,
+            fault=group.fault,
+            tokens=self._pipe.explain_tokens(doc, rivals, forced=True),
+        )
 
     def _labelled(self, doc: Doc, span: Span) -> LabelledSpan:
         """Return a span with its probability; 0 if the component does not have its label."""
         pipe, probability = self._pipe, 0.0
-        start, _, label = span
+        start, end, label = span
         if label in pipe.labels and isinstance(pipe.target, SpanTarget):
             probability = float(pipe.entity_probabilities(doc, [span], forced=True)[0])
         elif label in pipe.labels:
             probability = float(pipe.span_probabilities(doc, [(start, [label])], forced=True)[0])
-        return LabelledSpan(*span, probability)
+        return LabelledSpan(start, end, label=label, probability=probability)
 
 
 def one_of(gold: str | tuple[str, ...] | Not | None, predicted: str) -> str | None:
@@ -369,15 +387,17 @@ def spans_of(
 ) -> tuple[list[Span], list[Span]]:
     """Return the gold spans of a Doc, and the predicted spans on tokens with gold labels."""
     if not isinstance(pipe.target, SpanTarget):
-        known = [t for t, label in enumerate(gold) if label]
-        return [(t, t + 1, gold[t] or "") for t in known], [(t, t + 1, predicted[t]) for t in known]
-    found = []
+        named = [(t, label) for t, label in enumerate(gold) if label]
+        return [(t, t + 1, label) for t, label in named], [
+            (t, t + 1, predicted[t]) for t, _ in named
+        ]
+    spans = []
     for labels in (gold, predicted):
         names = tuple(dict.fromkeys(label or OUTSIDE for label in labels))
         # A prediction of "" is of a blank, which is inside of a span or outside.
         ids = [-1 if label == "" else names.index(label or OUTSIDE) for label in labels]
-        found.append(pipe.target.spans([np.array(ids, np.int32)], names).named() if names else [])
-    return found[0], [span for span in found[1] if all(gold[span[0] : span[1]])]
+        spans.append(pipe.target.spans([np.array(ids, np.int32)], names).named() if names else [])
+    return spans[0], [span for span in spans[1] if all(gold[span[0] : span[1]])]
 
 
 def _is_requested(group: Group, doc: Doc, label: str, word: str) -> bool:

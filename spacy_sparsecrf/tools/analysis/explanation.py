@@ -332,7 +332,7 @@ class DocExplanation(Page):
 def outcome_names(model: CRFModel) -> list[str]:
     """Return the names of labels, and of clusters of labels by their first and last label."""
     bounds = zip(model.bounds[:-1], model.bounds[1:], strict=True)
-    clusters = [f"{model.labels[first]} .. {model.labels[last - 1]}" for first, last in bounds]
+    clusters = [f"{model.labels[begin]} .. {model.labels[end - 1]}" for begin, end in bounds]
     return [*model.labels, *clusters]
 
 
@@ -344,22 +344,24 @@ def explain_model(
     names: of features; always: hashes of the features without attributes, which are always active;
     n: number of features for, and against, each label.
     """
-    before = [*model.labels, BOUNDARY]
+    names_before = [*model.labels, BOUNDARY]
     transitions: defaultdict[tuple[int, int], float] = defaultdict(float)
     weights: list[list[tuple[float, int, str | None]]] = [[] for _ in range(model.n_outcomes)]
     for (key, previous, label), weight in model.bigram.entries():
         if key in always:
             transitions[previous, label] += float(weight)
         else:
-            weights[label].append((float(weight), key, before[previous]))
+            weights[label].append((float(weight), key, names_before[previous]))
     for (key, _, label), weight in model.unigram.entries():
         weights[label].append((float(weight), key, None))
     labels = [
         _explain_label(label, of_label, names, n)
         for label, of_label in zip(outcome_names(model), weights, strict=True)
     ]
-    named = [(before[a], model.labels[b], weight) for (a, b), weight in transitions.items()]
-    pairs = [FeatureWeight(ALWAYS, *pair) for pair in named]
+    pairs = [
+        FeatureWeight(ALWAYS, previous=names_before[a], label=model.labels[b], weight=weight)
+        for (a, b), weight in transitions.items()
+    ]
     pairs.sort(key=lambda t: (-t.weight, t.previous, t.label))
     return ModelExplanation(tuple(pairs), tuple(labels), model.n_active)
 
@@ -371,8 +373,8 @@ def _explain_label(
     ascending = sorted(weights, key=lambda entry: (entry[0], entry[1], entry[2] or ""))
     supporting, opposing = (
         tuple(
-            FeatureWeight(names[key], before, label, weight)
-            for weight, key, before in strongest
+            FeatureWeight(names[key], previous=previous, label=label, weight=weight)
+            for weight, key, previous in strongest
             if weight * sign > 0
         )
         for strongest, sign in ((ascending[::-1][:n], 1), (ascending[:n], -1))
@@ -385,16 +387,17 @@ def _lookup(table: WeightTable, hashes: Hashes) -> Callable[[int], Iterator[tupl
 
     Features without weights are left out.
     """
-    found = find_keys(table.keys, hashes.ravel()).reshape(hashes.shape)
+    rows = find_keys(table.keys, hashes.ravel()).reshape(hashes.shape)
 
     def at(t: int) -> Iterator[tuple[int, Pairs]]:
-        for key, row in zip(hashes[t].tolist(), found[t].tolist(), strict=True):
+        for key, row in zip(hashes[t].tolist(), rows[t].tolist(), strict=True):
             if row < 0:
                 continue
-            own = slice(int(table.indptr[row]), int(table.indptr[row + 1]))
-            labels = table.labels[own].tolist()
-            pairs = zip(table.previous[own].tolist() or [-1] * len(labels), labels, strict=True)
-            yield key, dict(zip(pairs, table.values[own].tolist(), strict=True))
+            entries = slice(int(table.indptr[row]), int(table.indptr[row + 1]))
+            labels = table.labels[entries].tolist()
+            previous = table.previous[entries].tolist() or [-1] * len(labels)
+            pairs = zip(previous, labels, strict=True)
+            yield key, dict(zip(pairs, table.values[entries].tolist(), strict=True))
 
     return at
 
@@ -432,49 +435,58 @@ class Explainer:
         self._chosen = labels.tolist()
         self._rivals = rivals
         firsts = observations.offsets[:-1][np.diff(observations.offsets) > 0]
-        before = np.concatenate(([-1], labels))[:-1] if len(labels) else labels
-        before[firsts] = len(model.labels)
-        self._previous = before.tolist()
+        previous = np.concatenate(([-1], labels))[:-1] if len(labels) else labels
+        previous[firsts] = len(model.labels)
+        self._previous = previous.tolist()
         self._lasts = set((observations.offsets[1:] - 1).tolist())
 
     def tokens(self, marginals: Floats, texts: Sequence[str]) -> Iterator[TokenExplanation]:
         """Explain tokens. marginals: [N, Y], of all labels; texts: of the N tokens."""
-        for t, given in self._rivals.items():
-            label, rival = self._chosen[t], given if given >= 0 else None
-            if rival is None:
-                others = marginals[t].copy()
+        for t, requested in self._rivals.items():
+            label, p = self._chosen[t], marginals[t]
+            rival: int | None = requested
+            if requested < 0:
+                others = p.copy()
                 others[label] = -1.0
                 rival = int(others.argmax()) if others.max() > 0.0 else None
-            own = texts[t], self._before[label], float(marginals[t, label])
-            other: tuple[str | None, float] = None, 0.0
-            if rival is not None:
-                other = self._before[rival], float(marginals[t, rival])
-            yield TokenExplanation(*own, *other, tuple(self._contributions(t, rival)))
+            yield TokenExplanation(
+                text=texts[t],
+                label=self._before[label],
+                probability=float(p[label]),
+                runner_up=None if rival is None else self._before[rival],
+                runner_up_probability=0.0 if rival is None else float(p[rival]),
+                contributions=tuple(self._contributions(t, rival)),
+            )
 
     def _contributions(self, t: int, rival: int | None) -> list[Contribution]:
         """Return the contributions to token t's label, descending. rival: id to compare with."""
         label, previous = self._chosen[t], self._previous[t]
-        found = [*self._tests(t, label, rival)]
-        given = -1 if self._before[previous] == BOUNDARY else self._rivals.get(t - 1, -1)
-        before = given if given >= 0 else previous
-        for key, weights in self._bigram(t):
-            found.append(self._pair("in", key, weights, (previous, label), (before, rival)))
+        parts = [*self._tests(t, label, rival)]
+        requested = -1 if self._before[previous] == BOUNDARY else self._rivals.get(t - 1, -1)
+        other = requested if requested >= 0 else previous
+        parts += self._pairs("in", t, pair=(previous, label), other=(other, rival))
         # If the next label is compared too, the pair is reported there.
         if t not in self._lasts and self._rivals.get(t + 1, -1) < 0:
-            after = self._chosen[t + 1]
-            for key, weights in self._bigram(t + 1):
-                found.append(self._pair("out", key, weights, (label, after), (rival, after)))
-        found = [c for c in found if c.weight or c.rival]
-        return sorted(found, key=lambda c: (-c.difference, c.kind, c.feature, c.label))
+            following = self._chosen[t + 1]
+            pair, others = (label, following), (rival, following)
+            parts += self._pairs("out", t + 1, pair=pair, other=others)
+        parts = [c for c in parts if c.weight or c.rival]
+        return sorted(parts, key=lambda c: (-c.difference, c.kind, c.feature, c.label))
 
     def _tests(self, t: int, label: int, rival: int | None) -> Iterator[Contribution]:
-        found = [(key, weights, 1.0) for key, weights in self._unigram(t)]
+        active = [(key, weights, 1.0) for key, weights in self._unigram(t)]
         for column, x in enumerate(self._values[t].tolist() if self._values.size else ()):
-            found += [(key, weights, x) for key, weights in self._valued(column)]
-        for key, weights, x in found:
-            for own, other in self._outcome_pairs(label, rival):
-                values = (x * weights.get((-1, y), 0.0) for y in (own, other))
-                yield Contribution("feature", self._names[key], None, self._outcomes[own], *values)
+            active += [(key, weights, x) for key, weights in self._valued(column)]
+        for key, weights, x in active:
+            for outcome, other in self._outcome_pairs(label, rival):
+                yield Contribution(
+                    kind="feature",
+                    feature=self._names[key],
+                    previous=None,
+                    label=self._outcomes[outcome],
+                    weight=x * weights.get((-1, outcome), 0.0),
+                    rival=x * weights.get((-1, other), 0.0),
+                )
 
     def _outcome_pairs(self, label: int, rival: int | None) -> Iterator[tuple[int, int | None]]:
         """Yield the label and the rival, and then their clusters if the model has clusters."""
@@ -482,10 +494,17 @@ class Explainer:
         if len(self._cluster):
             yield int(self._cluster[label]), None if rival is None else int(self._cluster[rival])
 
-    def _pair(
-        self, kind: str, key: int, weights: Pairs, pair: tuple[int, int], other: Rivals
-    ) -> Contribution:
-        """Return the contribution of a feature with a pair of labels, compared with `other`."""
-        names = self._before[pair[0]], self._before[pair[1]]
-        values = weights.get(pair, 0.0), weights.get(other, 0.0)
-        return Contribution(kind, self._names[key], *names, *values)
+    def _pairs(
+        self, kind: str, t: int, pair: tuple[int, int], other: Rivals
+    ) -> Iterator[Contribution]:
+        """Yield contributions of features at token t with a pair of labels, against `other`."""
+        previous, label = pair
+        for key, weights in self._bigram(t):
+            yield Contribution(
+                kind=kind,
+                feature=self._names[key],
+                previous=self._before[previous],
+                label=self._before[label],
+                weight=weights.get(pair, 0.0),
+                rival=weights.get(other, 0.0),
+            )

@@ -241,7 +241,9 @@ def _follow(
             of_folds.append((len(model.to_bytes()), model.n_active, pipeline.score(model)))
         seconds += time.perf_counter() - start
         size, n_active, score = np.mean(of_folds, axis=0).tolist()
-        yield Trial(l1, l2, score, round(size), round(n_active), seconds)
+        yield Trial(
+            l1=l1, l2=l2, score=score, size=round(size), n_active=round(n_active), seconds=seconds
+        )
 
 
 def choose(trials: Sequence[Trial], within: float = 0.0) -> Trial:

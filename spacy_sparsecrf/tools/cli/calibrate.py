@@ -59,7 +59,7 @@ def calibrate(
         )
         if html is not None:
             title = f"{pipe.name} on {data.name}"
-            write_page(html, report, title, nlp, pipeline=model, data=data)
+            write_page(html, report, title, nlp=nlp, pipeline=model, data=data)
         _print(report)
         if output is None:
             msg.info("Nothing was saved. --output DIR saves the calibrated pipeline.")
@@ -91,13 +91,14 @@ def _print(report: Calibration) -> None:
         label, value = escape(row.label) or "all", f"{row.value:.4f}" if row.label else ""
         all_spans.append([label, str(row.n_gold), str(row.n), *map(percent, row.before)])
         likely_spans.append([label, value, str(row.n_kept), *map(percent, row.after)])
-    print_table(all_spans, "lrrrrr", "label", "gold", "predicted", "P", "R", "F")
+    print_table(all_spans, ("label", "gold", "predicted", "P", "R", "F"), "lrrrrr")
     if report.has_thresholds:
-        print_table(likely_spans, "lrrrrr", "label", "threshold", "kept", "P", "R", "F")
+        print_table(likely_spans, ("label", "threshold", "kept", "P", "R", "F"), "lrrrrr")
 
 
 def _print_reliability(title: str, reliability: Reliability) -> None:
     msg.divider(f"{title}: expected calibration error {reliability.error:.4f}")
     bins = (reliability.overall, *reliability.bins)
     rows = ((b.interval, str(b.n), f"{b.probability:.3f}", f"{b.right:.3f}") for b in bins)
-    print_table(rows, "lrrr", "probability", "predictions", "mean probability", "share correct")
+    header = ("probability", "predictions", "mean probability", "share correct")
+    print_table(rows, header, "lrrr")

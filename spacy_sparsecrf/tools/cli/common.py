@@ -89,15 +89,15 @@ def find(nlp: Language, model: str, name: str = "") -> SparseCRFPipe:
     only one.
     RAISES: SparseCRFError if there is no such component, or several and no name.
     """
-    found = {key: pipe for key, pipe in nlp.components if isinstance(pipe, SparseCRFPipe)}
-    known = ", ".join(found)
-    if name not in found and (name or not found):
+    pipes = {key: pipe for key, pipe in nlp.components if isinstance(pipe, SparseCRFPipe)}
+    listed = ", ".join(pipes)
+    if name not in pipes and (name or not pipes):
         values = {"named": f" {name!r}" if name else "", "pipes": ", ".join(nlp.component_names)}
-        remedy = f"Choose one by --component: {known}." if found else _NO_COMPONENT
+        remedy = f"Choose one by --component: {listed}." if pipes else _NO_COMPONENT
         raise SparseCRFError(Errors.SC601.format(model=model, remedy=remedy, **values))
-    if not name and len(found) > 1:
-        raise SparseCRFError(Errors.SC602.format(model=model, n=len(found), known=known))
-    return found[name or next(iter(found))]
+    if not name and len(pipes) > 1:
+        raise SparseCRFError(Errors.SC602.format(model=model, n=len(pipes), known=listed))
+    return pipes[name or next(iter(pipes))]
 
 
 def up_to(nlp: Language, name: str, docs: Iterable[Doc]) -> Iterator[Doc]:
@@ -116,14 +116,14 @@ def read(nlp: Language, data: Path, corpus: str) -> list[Example]:
     if "path" not in block:
         name = nlp.config["training"][corpus]
         raise SparseCRFError(Errors.SC641.format(block=name, data=data))
-    found = list(read_files(nlp, block, [data]))
-    if not found:
+    examples = list(read_files(nlp, block, [data]))
+    if not examples:
         raise SparseCRFError(Errors.SC654.format(data=data))
-    return found
+    return examples
 
 
 def annotated_gold(nlp: Language, name: str, data: Path) -> Iterator[Example]:
     """Read development Examples, and annotate predicted Docs with the pipes before a component."""
     examples = read(nlp, data, "dev_corpus")
     docs = up_to(nlp, name, (example.predicted for example in examples))
-    return (Example(doc, each.reference) for doc, each in zip(docs, examples, strict=True))
+    return (Example(doc, example.reference) for doc, example in zip(docs, examples, strict=True))

@@ -41,8 +41,8 @@ def config(
         if not name:
             if output or solver or lang or types or no_tags or force:
                 raise typer.BadParameter("name a config, such as ner, before its options")
-            for each, text in shipped_configs().items():
-                line = f"{each:<27}{text.splitlines()[0].lstrip('# ')}"
+            for shipped, text in shipped_configs().items():
+                line = f"{shipped:<27}{text.splitlines()[0].lstrip('# ')}"
                 typer.echo(fill(line, LINE, subsequent_indent=" " * 27))
             return
         text = make_config(name, solver, lang)
@@ -53,7 +53,7 @@ def config(
             text = re.sub(r'(#.*\n)*annotations = \["tag"\]', "annotations = []", text)
             text = text.replace('"@chunks"', '"@entities"')  # reads no tags
         if types:
-            text = with_types(text, [each.split(",") for each in types])
+            text = with_types(text, [listed.split(",") for listed in types])
         if output is None:
             typer.echo(text, nl=False)
             return
@@ -68,10 +68,10 @@ def example(name: str, force: Force = False) -> None:
         names = {path: path.stem.split("-")[0] for path in _EXAMPLES}
         if name not in names.values():
             raise _unknown("example", name, dict.fromkeys(names.values()))
-        found = [path for path in _EXAMPLES if names[path] == name]
-        for path in found:
+        paths = [path for path in _EXAMPLES if names[path] == name]
+        for path in paths:
             check_free(Path(path.name), force)
-        for path in found:
+        for path in paths:
             Path(path.name).write_bytes(path.read_bytes())
             msg.good(f"The example {name} is in {path.name}")
 
@@ -88,12 +88,12 @@ def shipped_configs() -> dict[str, str]:
     """
     texts = {file.stem: file.read_text(encoding="utf8") for file in _FOLDER.glob("*.cfg")}
     page, address = r"\bdocs/([\w-]+)\.md\b", rf"{DOCUMENTATION}/\1/"
-    found = {name: re.sub(page, address, text) for name, text in texts.items()}
+    configs = {name: re.sub(page, address, text) for name, text in texts.items()}
     variants = {
-        f"{variant.base} --solver {solver}": with_solver(found[variant.base], solver)
+        f"{variant.base} --solver {solver}": with_solver(configs[variant.base], solver)
         for solver, variant in VARIANTS.items()
     }
-    return dict(sorted(found.items())) | variants
+    return dict(sorted(configs.items())) | variants
 
 
 def make_config(name: str, solver: str = "", lang: str = "") -> str:
@@ -103,11 +103,11 @@ def make_config(name: str, solver: str = "", lang: str = "") -> str:
     ignored; lang: code of a language, or "" for "en".
     RAISES: SparseCRFError for an unknown name or solver, ImportError for an unknown language.
     """
-    known = shipped_configs()
+    configs = shipped_configs()
     wanted = f"{name} --solver {solver}" if solver else name
-    text = {key.lower(): own for key, own in known.items()}.get(wanted.lower())
+    text = {key.lower(): config for key, config in configs.items()}.get(wanted.lower())
     if text is None:
-        raise _unknown("config", wanted, known)
+        raise _unknown("config", wanted, configs)
     if not lang:
         return text
     from spacy.util import get_lang_class
@@ -122,19 +122,19 @@ def make_config(name: str, solver: str = "", lang: str = "") -> str:
 
 def with_types(text: str, types: Sequence[Sequence[str]]) -> str:
     """Return the text of the config `spans` with a component for each set of types."""
-    own = re.compile(
+    blocks = re.compile(
         r"(\[components\.chunks\]\n(?:.|\n)*?)(?=\[corpora\])"
         r"|(\[initialize\.components\.chunks\]\n(?:.+\n)+\n)"
     )
     names = [f"chunks_{number}" for number in range(1, len(types) + 1)]
 
-    def repeated(found: re.Match[str]) -> str:
+    def repeated(block: re.Match[str]) -> str:
         return "".join(
-            found[0]
+            block[0]
             .replace("components.chunks", f"components.{name}")
-            .replace("types = []", f"types = {srsly.json_dumps([*each])}")
-            for name, each in zip(names, types, strict=True)
+            .replace("types = []", f"types = {srsly.json_dumps([*of_name])}")
+            for name, of_name in zip(names, types, strict=True)
         )
 
     listed = ", ".join(f'"{name}"' for name in names)
-    return own.sub(repeated, text).replace('"chunks"]', f"{listed}]")
+    return blocks.sub(repeated, text).replace('"chunks"]', f"{listed}]")

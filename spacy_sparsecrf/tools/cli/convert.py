@@ -96,13 +96,13 @@ def convert(
             reader = RecordReader(
                 read, nlp, spans, longest=longest, misfit=misfit, skips_invalid=skip_bad
             )
-            found = reader.docs()
+            converted = reader.docs()
         else:
             read = open_source(source, kind, names, attribute)
-            found = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
+            converted = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
         try:
             shares = {"dev": dev, "test": test}
-            n = _save(map(cuts.add, found), target, shares, seed=seed, force=force)
+            n = _save(map(cuts.add, converted), target, shares, seed=seed, force=force)
         finally:
             for note in read.notes.values():
                 msg.info(note)
@@ -178,15 +178,15 @@ def _save(
             option = f"--{path.stem} writes {path.name} next to {target}"
             raise typer.BadParameter(f"{option}: choose another name")
         check_free(path, force)
-    rest: Any = Task("Converting", "docs", items=docs)
-    parts = split([*rest], [*used.values()], seed) if used else [rest]
+    converted: Any = Task("Converting", "docs", items=docs)
+    parts = split([*converted], [*used.values()], seed) if used else [converted]
     packed = {
-        path: DocBin(STORED, store_user_data=True, docs=own)
-        for path, own in zip((target, *used), parts, strict=True)
+        path: DocBin(STORED, store_user_data=True, docs=part)
+        for path, part in zip((target, *used), parts, strict=True)
     }
-    contents = {path.name: found.to_bytes() for path, found in packed.items()}
+    contents = {path.name: part.to_bytes() for path, part in packed.items()}
     write_files(target.parent, contents, "the output")
-    return {path: len(found) for path, found in packed.items()}
+    return {path: len(part) for path, part in packed.items()}
 
 
 def write_text(text: str, target: Path) -> None:

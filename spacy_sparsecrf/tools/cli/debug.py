@@ -97,9 +97,9 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
         for label, n in counts.items():
             spans[label[2:]] += n * (label[:1] in ("B", "U"))
         rows = [[escape(name), str(n)] for name, n in spans.most_common() if name]
-        print_table(rows, "lr", "type", "spans")
+        print_table(rows, ("type", "spans"), "lr")
     shares = [[escape(x), str(n), f"{100 * n / n_gold:.2f}"] for x, n in counts.most_common()]
-    print_table(shares, "lrr", "label", "tokens", "percent")
+    print_table(shares, ("label", "tokens", "percent"), "lrr")
     few = [escape(label) for label, n in counts.items() if n < FEW]
     if few:
         more = ", ..." if len(few) > N_FEW else ""
@@ -129,7 +129,7 @@ def _print_size(pipe: SparseCRFPipe) -> None:
         rows.append(("memory, about", as_text(size.n_bytes)))
     if free is not None:
         rows.append(("free memory", as_text(free)))
-    print_table(rows, "lr", "to learn", "")
+    print_table(rows, ("to learn", ""), "lr")
 
 
 def _print_time(pipe: SparseCRFPipe, steps: int) -> None:

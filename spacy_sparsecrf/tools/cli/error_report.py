@@ -35,63 +35,63 @@ def errors(
     """
     with reported():
         nlp, pipe = load(model, component)
-        given = annotated_gold(nlp, pipe.name, data)
+        examples = annotated_gold(nlp, pipe.name, data)
         most = limit if limit is not None else N_PRINTED if html is None else N_ON_PAGE
-        found = find_mistakes(pipe, given, label=label, word=word, most=most)
+        report = find_mistakes(pipe, examples, label=label, word=word, most=most)
         if html is not None:
             title = f"{pipe.name} on {data.name}"
-            write_page(html, found, title, nlp, n, pipeline=model, data=data)
+            write_page(html, report, title, nlp=nlp, n=n, pipeline=model, data=data)
             return
         msg.divider(f"{pipe.name} on {data}")
-        _print_scores(found)
-        _print_confusions(found)
-        for mistake in found.mistakes:
+        _print_scores(report)
+        _print_confusions(report)
+        for mistake in report.mistakes:
             _print_mistake(mistake, n)
-        n_more = found.n_mistakes - len(found.mistakes)
+        n_more = report.n_mistakes - len(report.mistakes)
         if n_more:
             msg.text(f"{n_more} more errors: raise --limit, or write a page by --html")
 
 
-def _print_scores(found: Report) -> None:
+def _print_scores(report: Report) -> None:
     """Print precision, recall and F of strict match, and F of the other types of match."""
     rows = []
-    for own in found.scores:
-        strict, *others = (own.rates[kind] for kind in found.kinds)
+    for score in report.scores:
+        strict, *others = (score.rates[kind] for kind in report.kinds)
         shares = strict.precision, strict.recall, strict.f, *(rates.f for rates in others)
-        row = [escape(own.label) or "all", str(own.n_gold), str(own.n_predicted)]
+        row = [escape(score.label) or "all", str(score.n_gold), str(score.n_predicted)]
         rows.append(row + [f"{100 * share:.2f}" for share in shares])
-    header = ["label", "gold", "predicted", "P", "R", "F", *found.kinds[1:]]
-    print_table(rows, "l" + "r" * (len(header) - 1), *header)
+    header = ["label", "gold", "predicted", "P", "R", "F", *report.kinds[1:]]
+    print_table(rows, header, "l" + "r" * (len(header) - 1))
 
 
-def _print_confusions(found: Report) -> None:
-    names = [escape(label) or "none" for label in found.labels]
+def _print_confusions(report: Report) -> None:
+    names = [escape(label) or "none" for label in report.labels]
     if table_width([21, *(max(4, len(name)) for name in names)]) <= LINE:
         rows = [
-            [name, *(str(found.pairs.get((gold, label), "")) for label in found.labels)]
-            for name, gold in zip(names, found.labels, strict=True)
+            [name, *(str(report.pairs.get((gold, label), "")) for label in report.labels)]
+            for name, gold in zip(names, report.labels, strict=True)
         ]
-        print_table(rows, "l" + "r" * len(names), "gold, below predicted", *names)
+        print_table(rows, ["gold, below predicted", *names], "l" + "r" * len(names))
     rows = []
-    for c in found.confusions[:N_CONFUSIONS]:
+    for c in report.confusions[:N_CONFUSIONS]:
         texts = [f"{escape(text)} ({n})" if n > 1 else escape(text) for text, n in c.examples]
         labels = [escape(label) or "none" for label in (c.gold, c.predicted)]
         rows.append([str(c.n), *labels, c.fault, ", ".join(texts)])
-    print_table(rows, "rllll", "errors", "gold", "predicted", "wrong", "examples")
+    print_table(rows, ("errors", "gold", "predicted", "wrong", "examples"), "rllll")
 
 
 def _print_mistake(mistake: Mistake, n: int) -> None:
     labels = []
     for name, spans in (("gold", mistake.gold), ("predicted", mistake.predicted)):
-        own = []
+        labelled = []
         for span in spans:
-            own.append(f"{escape(span.label)} {span.probability:.4f}")
+            labelled.append(f"{escape(span.label)} {span.probability:.4f}")
             if span.end - span.start < len(mistake.words):
-                own[-1] += f" ({escape(mistake.text_of(span))})"
-        labels.append(f"{name} {' + '.join(own) or 'none'}")
+                labelled[-1] += f" ({escape(mistake.text_of(span))})"
+        labels.append(f"{name} {' + '.join(labelled) or 'none'}")
     msg.divider(f"Doc {mistake.doc}: {'wrong ' * ('' not in mistake.pair)}{mistake.fault}")
     words = *mistake.before, "[", *mistake.words, "]", *mistake.after
     msg.text(escape(" ".join(words)))
     msg.text(", ".join(labels))
-    rows = ((escape(text), *contribution_row(each)) for text, each in mistake.strongest(n))
-    print_table(rows, "llrrr", "at", "what", "predicted", "gold", "for")
+    rows = ((escape(text), *contribution_row(part)) for text, part in mistake.strongest(n))
+    print_table(rows, ("at", "what", "predicted", "gold", "for"), "llrrr")

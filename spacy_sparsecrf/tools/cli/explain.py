@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated
 
 import typer
@@ -51,7 +52,7 @@ def explain(
         else:
             shown = pipe.explain(n)
         if html is not None:
-            write_page(html, shown, pipe.name, nlp, n, pipeline=model)
+            write_page(html, shown, pipe.name, nlp=nlp, n=n, pipeline=model)
         elif isinstance(shown, DocExplanation):
             _print_tokens(shown, n)
         else:
@@ -62,30 +63,29 @@ def _print_model(explanation: ModelExplanation, name: str, n: int) -> None:
     msg.divider(f"{name}: {explanation.n_active} weights")
     shown = strongest_pairs(explanation.transitions, n)
     pairs = ((before(p.previous), escape(p.label), signed(p.weight)) for p in shown)
-    print_table(pairs, "llr", "before", "label", "weight")
+    print_table(pairs, ("before", "label", "weight"), "llr")
     n_more = len(explanation.transitions) - len(shown)
     if n_more:
         msg.text(f"{n_more} more pairs of labels: raise -n, or write a page by --html")
     for label in explanation.labels:
         msg.divider(f"{escape(label.label)}: {label.n_active} weights")
         rows = ((w.feature, before(w.previous), signed(w.weight)) for w in label.strongest)
-        print_table(rows, "llr", "feature", "before", "weight")
+        print_table(rows, ("feature", "before", "weight"), "llr")
 
 
 def _print_tokens(explanation: DocExplanation, n: int) -> None:
-    for token in (each for each in explanation.tokens if each.label):  # no blanks
-        own = f"{escape(token.label)} {token.probability:.4f}"
+    for token in filter(attrgetter("label"), explanation.tokens):  # no blanks
+        labels = f"{escape(token.label)} {token.probability:.4f}"
         if token.runner_up is not None:
-            own += f", not {escape(token.runner_up)} {token.runner_up_probability:.4f}"
-        msg.divider(f"{escape(token.text)}: {own}")
+            labels += f", not {escape(token.runner_up)} {token.runner_up_probability:.4f}"
+        msg.divider(f"{escape(token.text)}: {labels}")
         rows = map(contribution_row, token.strongest(n))
-        print_table(rows, "lrrr", "what", "label", "other", "for")
+        print_table(rows, ("what", "label", "other", "for"), "lrrr")
 
 
-def contribution_row(found: Contribution) -> tuple[str, str, str, str]:
+def contribution_row(part: Contribution) -> tuple[str, str, str, str]:
     """Return the name of a contribution, its weights and their difference."""
-    weight, rival, difference = map(signed, (found.weight, found.rival, found.difference))
-    return found.name, weight, rival, difference
+    return part.name, signed(part.weight), signed(part.rival), signed(part.difference)
 
 
 def strongest_pairs(transitions: Sequence[FeatureWeight], n: int) -> list[FeatureWeight]:
@@ -93,14 +93,14 @@ def strongest_pairs(transitions: Sequence[FeatureWeight], n: int) -> list[Featur
 
     transitions: descending by weight. RETURNS: a selection in the same order.
     """
-    kept: set[FeatureWeight] = set()
+    strongest: set[FeatureWeight] = set()
     for sign, ordered in ((1.0, transitions), (-1.0, reversed(transitions))):
         counts: Counter[str] = Counter()
         for pair in ordered:
             if sign * pair.weight > 0.0 and counts[pair.label] < n:
                 counts[pair.label] += 1
-                kept.add(pair)
-    return [pair for pair in transitions if pair in kept]
+                strongest.add(pair)
+    return [pair for pair in transitions if pair in strongest]
 
 
 def before(label: str | None) -> str:

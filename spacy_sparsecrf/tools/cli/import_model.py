@@ -72,7 +72,7 @@ def _read_names(path: Path | None) -> dict[str, str]:
     if path is None:
         return {}
     with reported_as(Errors.SC614, option="features", value=path):
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
-        if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        names = json.loads(path.read_text(encoding="utf-8-sig"))
+        if not isinstance(names, dict) or not all(isinstance(x, str) for x in names.values()):
             raise ValueError(f"it is not a JSON object of strings, such as {_EXAMPLE}")
-    return found
+    return names

@@ -38,12 +38,13 @@ def label(
         if kind not in SEPARATORS:
             raise typer.BadParameter(f"--format {kind.value} does not have columns: convert it")
         layout = layout_of(source, SEPARATORS[kind])
-        own: Any = getattr(pipe.features, "columns", [WORDS] * (layout.width == 1))
-        every = [*own, *[IGNORED] * (layout.width - len(own))] if WORDS in own else []
+        of_patterns: Any = getattr(pipe.features, "columns", [WORDS] * (layout.width == 1))
+        n_others = layout.width - len(of_patterns)
+        every = [*of_patterns, *[IGNORED] * n_others] if WORDS in of_patterns else []
         read = read_columns(layout, parse_columns(columns) if columns else every)
         msg.info(f"Columns are read as {','.join(read.columns)} (see --columns)")
         # Wapiti and CRF++ read _ as a text.
-        read.unset = "" if own else UNSET
+        read.unset = "" if of_patterns else UNSET
         # Gold labels would restrict the predicted ones.
         key = getattr(pipe.target, "key", "")
         attribute = getattr(pipe.target, "attr", f"spans:{key}" if key else ENTITIES)
@@ -54,19 +55,23 @@ def label(
         for name in names:
             docs = nlp.pipe(map(_restored, docs), disable={*nlp.pipe_names} - {name})
         docs = Task("Labelling", "sentences", items=docs)
-        found: dict[int, str] = {}
+        label_of_line: dict[int, str] = {}
         for i, ((_, [rows]), doc) in enumerate(zip(of_docs(read, 1), docs, strict=True), start=1):
             writer = DocWriter(doc, i, source, separator=layout.separator)
             labels = writer.values([*doc], attribute)
-            found |= zip((row.line for row in rows), labels, strict=True)
-        texts = (layout.extended(x, found[i]) if i in found else x for i, x in layout.lines)
+            label_of_line |= zip((row.line for row in rows), labels, strict=True)
+        texts = (
+            layout.extended(text, label_of_line[i]) if i in label_of_line else text
+            for i, text in layout.lines
+        )
         write_text("".join(f"{text}\n" for text in texts), target)
-        msg.good(f"{len(found)} labels are in {target}")
+        msg.good(f"{len(label_of_line)} labels are in {target}")
 
 
 def _restored(doc: Doc) -> Doc:
     """Restore the annotation of the file, which a pipe may have replaced."""
-    given, data = doc.user_data.setdefault("given", (doc.to_array(STORED), {**doc.user_data}))
-    doc.from_array(STORED, np.where(given, given, doc.to_array(STORED)))  # type: ignore[arg-type]
+    of_file = doc.to_array(STORED), {**doc.user_data}
+    stored, data = doc.user_data.setdefault("given", of_file)
+    doc.from_array(STORED, np.where(stored, stored, doc.to_array(STORED)))  # type: ignore[arg-type]
     doc.user_data.update(data)
     return doc

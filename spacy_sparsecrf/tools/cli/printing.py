@@ -64,16 +64,16 @@ def say_cuts(cuts: TokenCuts, lang: str | None) -> None:
 
 
 def write_page(
-    path: Path, shown: Page, title: str, nlp: Language, n: int = N_SHOWN, **of: object
+    path: Path, shown: Page, title: str, *, nlp: Language, n: int = N_SHOWN, **of: object
 ) -> None:
     """Write an explanation or a report as a page of HTML; see `render`.
 
     of: pipeline and data, for the footer. Its date is that of SOURCE_DATE_EPOCH, if set.
     """
     seconds = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
-    own = "{lang}_{name} {version}".format(**nlp.meta)
+    pipeline = "{lang}_{name} {version}".format(**nlp.meta)
     made = {key: printable(value) for key, value in of.items()} | {
-        "version": f"{own}, spacy-sparsecrf {__version__}",
+        "version": f"{pipeline}, spacy-sparsecrf {__version__}",
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)),
         "command": printable(shlex.join(["python", "-m", "spacy_sparsecrf", *sys.argv[1:]])),
     }
@@ -81,22 +81,22 @@ def write_page(
     msg.good(f"Page is in {path}")
 
 
-def print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:
+def print_table(rows: Iterable[Sequence[str]], header: Sequence[str], aligns: str) -> None:
     """Print rows, if there are any, in lines of `LINE` characters: the widest column is wrapped.
 
-    aligns: "l" or "r", left or right, for each column.
+    header, aligns: the name, and "l" or "r", left or right, of each column.
     """
     rows = [[*map(printable, row)] for row in rows]
     if rows:
         widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
         spacing = 3 if table_width(widths, 3) <= LINE else 2
         i = widths.index(max(widths))
-        room, after = max(widths[i] + LINE - table_width(widths, spacing), 9), len(header) - i - 1
+        room = max(widths[i] + LINE - table_width(widths, spacing), 9)
         lines = []
         for row in rows:
-            first, *others = wrap(row[i], room, break_on_hyphens=False) or [""]
-            lines.append([*row[:i], first, *row[i + 1 :]])
-            lines += [[*[""] * i, part, *[""] * after] for part in others]
+            for part in wrap(row[i], room, break_on_hyphens=False) or [""]:
+                lines.append([*row[:i], part, *row[i + 1 :]])
+                row = [""] * len(row)
         options = {"aligns": tuple(aligns), "max_col": LINE, "spacing": spacing}
         msg.table(lines, header=header, divider=True, **options)
 

@@ -89,7 +89,7 @@ def with_solver(text: str, solver: str) -> str:
         (r"^patience = .*\n", [f"patience = {variant.patience}"]),
     ):
         new = "".join(f"{line}\n" for line in lines)
-        found = re.search(pattern, text, re.MULTILINE)
-        assert found is not None
-        text = text[: found.start()] + new + text[found.end() :]
+        match = re.search(pattern, text, re.MULTILINE)
+        assert match is not None
+        text = text[: match.start()] + new + text[match.end() :]
     return text

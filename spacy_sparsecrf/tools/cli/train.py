@@ -62,9 +62,10 @@ def train(
             _check_keys(config)
             msg.divider("Initializing pipeline")
             # Also of the development corpus, which training reads late.
-            for own in config.interpolate().get("corpora", {}).values():
-                if isinstance(own, dict) and own.get("@readers") == READER and own.get("path"):
-                    check_path(Path(own["path"]))
+            for corpus in config.interpolate().get("corpora", {}).values():
+                is_read = isinstance(corpus, dict) and corpus.get("@readers") == READER
+                if is_read and corpus.get("path"):
+                    check_path(Path(corpus["path"]))
             nlp = init_nlp(config, use_gpu=gpu_id)
         except (ConfigValidationError, InterpolationError) as error:
             raise SparseCRFError(_explain(path, config, error)) from error
@@ -78,22 +79,22 @@ def train(
 def _check_keys(config: Config) -> None:
     """Raise an error for a key that looks like another one: spaCy would ignore it."""
     for block in ("nlp", "training", "initialize"):
-        known = DEFAULT_CONFIG[block].keys()
-        for key in config.get(block, {}).keys() - known:
-            if near := nearest(key, known):
-                values = {"block": block, "key": key, "nearest": near, "known": ", ".join(known)}
+        keys = DEFAULT_CONFIG[block].keys()
+        for key in config.get(block, {}).keys() - keys:
+            if near := nearest(key, keys):
+                values = {"block": block, "key": key, "nearest": near, "known": ", ".join(keys)}
                 raise SparseCRFError(Errors.SC401.format(**values))
 
 
 def _unknown_name(text: str) -> str:
     """Describe a name that spaCy does not find, by spaCy's message; "" if that is another one."""
-    if not (found := _NOT_FOUND.match(text)):
+    if not (match := _NOT_FOUND.match(text)):
         return ""
-    code, name, registry, listed = found.groups()
-    known = listed.split(", ") + [*entry_points(group="spacy_factories").names] * (code == "E002")
+    code, name, registry, listed = match.groups()
+    names = listed.split(", ") + [*entry_points(group="spacy_factories").names] * (code == "E002")
     key = f"@{registry}" if registry else _KEYS[code]
-    values = {"key": key, "name": name, "nearest": nearest(name, known)}
-    return Errors.SC663.format(**values, known=", ".join(known))
+    values = {"key": key, "name": name, "nearest": nearest(name, names)}
+    return Errors.SC663.format(**values, known=", ".join(names))
 
 
 def _explain(path: Path, config: Config, error: Any) -> str:
@@ -102,24 +103,29 @@ def _explain(path: Path, config: Config, error: Any) -> str:
     error: ConfigValidationError or InterpolationError; the former has, for a block, the settings
     including defaults.
     """
-    found: Any = own if isinstance(own := getattr(error, "config", None), dict) else {}
-    kind = next((key for key in found if key.startswith("@")), "")
-    *place, key = (kind and error.errors and error.errors[0].get("loc")) or [""]
-    if key not in found:
-        shown = str(error.from_error(error, show_config=False) if found else error).strip()
+    wrong: Any = getattr(error, "config", None)
+    wrong = wrong if isinstance(wrong, dict) else {}
+    kind = next((key for key in wrong if key.startswith("@")), "")
+    *path_of_block, key = (kind and error.errors and error.errors[0].get("loc")) or [""]
+    if key not in wrong:
+        shown = str(error.from_error(error, show_config=False) if wrong else error).strip()
         # A section without its parent: the name of one of the two is wrong.
         for name in _SECTION.findall(path.read_text("utf8")) if "Section '" in shown else ():
             if name not in DEFAULT_CONFIG and (near := nearest(name, DEFAULT_CONFIG)):
                 shown = f"There is no section [{name}]. {near}"
         return Errors.SC661.format(reason=shown.strip())
     # spaCy reports the factory of a component, not its name.
-    same = (x for x, own in _blocks(config, "") if key in own and found[kind] in own.values())
-    block, value = next(same, ".".join(map(str, place))), found[key]
-    known = dict(inspect.signature(registry.get(kind[1:], found[kind])).parameters)
-    if key in known:
-        expected = f"a value of type {inspect.formatannotation(known[key].annotation)}"
+    same = (
+        name
+        for name, block in _blocks(config, "")
+        if key in block and wrong[kind] in block.values()
+    )
+    block, value = next(same, ".".join(map(str, path_of_block))), wrong[key]
+    parameters = dict(inspect.signature(registry.get(kind[1:], wrong[kind])).parameters)
+    if key in parameters:
+        expected = f"a value of type {inspect.formatannotation(parameters[key].annotation)}"
         return Errors.SC205.format(block=block, key=key, value=value, expected=expected)
-    names = [name for name in known if name not in ("nlp", "name")]
+    names = [name for name in parameters if name not in ("nlp", "name")]
     values = {"block": block, "key": key, "nearest": nearest(key, names)}
     return Errors.SC401.format(**values, known=", ".join(names))
 

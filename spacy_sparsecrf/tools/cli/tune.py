@@ -106,7 +106,7 @@ def _search(
         with Task("Training", "iterations") as task:
             report("Encoding corpus")
             pipelines = tunable.encode(l1s[-1], l2s[0])
-            for trial in search(l1s, l2s, pipelines, show_step, show_error):
+            for trial in search(l1s, l2s, pipelines, on_step=show_step, on_error=show_error):
                 trials.append(trial)
                 _echo(trials, n, time.monotonic() - start, shows_l2=len(l2s) > 1)
     except (OutOfTimeError, KeyboardInterrupt) as error:

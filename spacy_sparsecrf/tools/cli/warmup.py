@@ -113,8 +113,15 @@ def _call_all(pipe: Any, doc: Doc) -> None:
 
     one, none = np.ones(1, np.int64), np.zeros(0, np.int64)
     blocks = Csr(np.zeros(3, np.int64), np.zeros(0, np.int32))
-    given = one, one, none, np.zeros(0, np.float32), blocks, np.zeros(0)
-    score_numbered(*given, np.zeros((1, 8)))
+    score_numbered(
+        sizes=one,
+        numbers=one,
+        places=none,
+        values=np.zeros(0, np.float32),
+        blocks=blocks,
+        weights=np.zeros(0),
+        scores=np.zeros((1, 8)),
+    )
     Featurizer(["u:doc_run[0]"])([Doc(doc.vocab, words=["A", ".", "B", "A"])])
     pipe.marginals([doc])
     pipe.nbest(doc, 2)

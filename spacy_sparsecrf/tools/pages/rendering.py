@@ -75,15 +75,15 @@ def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(Path(__file__).parent)
-    found = Environment(
+    environment = Environment(
         loader=loader,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(signed=_signed, colour=_colour, breaks=_breaks, percent=percent)
-    return found
+    environment.filters.update(signed=_signed, colour=_colour, breaks=_breaks, percent=percent)
+    return environment
 
 
 def _signed(value: float, digits: int = 3) -> str:
