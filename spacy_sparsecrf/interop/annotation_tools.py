@@ -49,11 +49,11 @@ class JsonReader:
 
         RAISES: SparseCRFError, at the end, for a file without spans.
         """
-        for place, value in self._values():
-            with self._source.read(place):
+        for position, value in self._values():
+            with self._source.read(position):
                 json.dumps(value, ensure_ascii=False).encode()  # refuses lone surrogates
                 try:
-                    record = self._record(place, value)
+                    record = self._record(position, value)
                 except _OTHER_TYPES as error:
                     shown = f"it is {str(value)[:60]!r}, and not {_KNOWN} ({error})"
                     raise ValueError(shown) from error
@@ -129,7 +129,7 @@ class JsonReader:
 
         Cancelled annotations are skipped.
         """
-        done = [each for each in value["annotations"] if not each.get("was_cancelled")]
+        done = [task for task in value["annotations"] if not task.get("was_cancelled")]
         if not done:
             self._source.left_out["tasks that were cancelled or not annotated"] += 1
             return {}
@@ -137,21 +137,21 @@ class JsonReader:
             self._source.left_out["further annotations of a task (the first is read)"] += 1
         data = value["data"]
         texts = [data[key] for key in (*_TEXTS, *data) if isinstance(data.get(key), str)]
-        results = [each.get("value") for each in _list_of(done[0], "result")]
-        of_spans = [each for each in results if isinstance(each, Mapping) and "start" in each]
-        self._source.left_out["results that are not spans"] += len(results) - len(of_spans)
-        return {"text": next(iter(texts), None), "spans": of_spans}
+        regions = [region.get("value") for region in _list_of(done[0], "result")]
+        spans = [region for region in regions if isinstance(region, Mapping) and "start" in region]
+        self._source.left_out["results that are not spans"] += len(regions) - len(spans)
+        return {"text": next(iter(texts), None), "spans": spans}
 
     def _marks_of(self, value: Mapping[str, Any]) -> list[Mark]:
         """Return the marks of a record: under a known key, else a list of objects with labels."""
         keys = [key for key in _SPANS if key in value]
-        keys += [key for key, own in value.items() if _has_labels(own)]
+        keys += [key for key, listed in value.items() if _has_labels(listed)]
         if not keys:
             return []
         self._has_spans = True
         # Other values, and an empty list, do not hide a list.
         key = min(keys, key=lambda key: (not _is_list(value, key), not value[key]))
-        return [mark for each in _list_of(value, key, "a list of spans") for mark in _marks(each)]
+        return [mark for span in _list_of(value, key, "a list of spans") for mark in _marks(span)]
 
 
 def is_json(text: str) -> bool:
@@ -175,14 +175,14 @@ def _is_of_doc(value: Mapping[str, Any]) -> bool:
     """Return whether a record is of `doc.to_json()`, whose tokens have no text."""
     is_of_tool = "answer" in value or any(_is_list(value, key) for key in _OF_TOOLS)
     tokens = value["tokens"] if _is_list(value, "tokens") and not is_of_tool else []
-    found = [isinstance(t, Mapping) and t.keys() & _TOKEN == _DOC_TOKEN for t in tokens]
-    return bool(found) and all(found)
+    are_of_doc = (isinstance(t, Mapping) and t.keys() & _TOKEN == _DOC_TOKEN for t in tokens)
+    return bool(tokens) and all(are_of_doc)
 
 
-def _has_labels(found: Any) -> bool:
+def _has_labels(value: Any) -> bool:
     """Return whether a value is a list of spans as in Label Studio's short export."""
-    first = found[0] if isinstance(found, list) and found else None
-    return isinstance(first, Mapping) and {"start", "labels"} <= first.keys()
+    span = value[0] if isinstance(value, list) and value else None
+    return isinstance(span, Mapping) and {"start", "labels"} <= span.keys()
 
 
 def _text_of(value: Mapping[str, Any]) -> str:
@@ -195,16 +195,16 @@ def _text_of(value: Mapping[str, Any]) -> str:
 
 def _known(value: Mapping[str, Any], keys: Sequence[str]) -> str:
     """Return the keys of a record or span that lacks one of others."""
-    own = ", ".join(map(str, value))[:200]
-    return f" (its keys are {own}; one of {', '.join(keys)} is needed)" if own else ""
+    listed = ", ".join(map(str, value))[:200]
+    return f" (its keys are {listed}; one of {', '.join(keys)} is needed)" if listed else ""
 
 
 def _list_of(value: Mapping[str, Any], key: str, what: str = "a list") -> list[Any]:
     """Return the list under a key; empty if there is none. what: for messages."""
-    found = value.get(key)
-    if found is not None and not isinstance(found, list):
-        raise ValueError(f"{key!r} is {str(found)[:60]!r}, and not {what}")
-    return found or []
+    listed = value.get(key)
+    if listed is not None and not isinstance(listed, list):
+        raise ValueError(f"{key!r} is {str(listed)[:60]!r}, and not {what}")
+    return listed or []
 
 
 def _first_of(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
@@ -224,11 +224,11 @@ def _fields_of(value: Any) -> Mapping[str, Any]:
 def _ends_of(value: Any) -> tuple[int, int]:
     """Return the character offsets of a span or a token."""
     fields = _fields_of(value)
-    found = _first_of(fields, _STARTS), _first_of(fields, _ENDS)
-    start, end = (int(x) if isinstance(x, str) and x.isdecimal() else x for x in found)
+    offsets = _first_of(fields, _STARTS), _first_of(fields, _ENDS)
+    start, end = (int(x) if isinstance(x, str) and x.isdecimal() else x for x in offsets)
     if type(start) is not int or type(end) is not int:
-        known = _known(fields, (*_STARTS, *_ENDS, "span", "points"))
-        raise ValueError(f"{str(value)[:60]!r} has no offsets of a first and last character{known}")
+        keys = _known(fields, (*_STARTS, *_ENDS, "span", "points"))
+        raise ValueError(f"{str(value)[:60]!r} has no offsets of a first and last character{keys}")
     return start, end
 
 
@@ -236,15 +236,16 @@ def _marks(value: Any) -> list[Mark]:
     """Return the marks of a span, one for each label and part."""
     if len(points := _fields_of(value).get("points") or ()) > 1:
         return [mark for part in points for mark in _marks({**value, "points": [part]})]
-    fields, (start, end) = _fields_of(value), _ends_of(value)
-    text, found = fields.get("text"), _first_of(fields, _LABELS)
+    fields = _fields_of(value)
+    start, end = _ends_of(value)
+    text, named = fields.get("text"), _first_of(fields, _LABELS)
     if "points" in fields:  # of Dataturks, whose ends are the last character
         end = start + len(text) if text else end + 1
-    labels: list[Any] = found if isinstance(found, list) and found else [found]
+    labels: list[Any] = named if isinstance(named, list) and named else [named]
     for label in labels:
         if not isinstance(label, str) or not label.strip():
-            known = _known(fields, _LABELS) if found is None else ""
-            raise ValueError(f"span {start}:{end} has the label {repr(label)[:60]}{known}")
+            keys = _known(fields, _LABELS) if named is None else ""
+            raise ValueError(f"span {start}:{end} has the label {repr(label)[:60]}{keys}")
     covered = text if isinstance(text, str) else None
     return [Mark(start, end, label.strip(), covered) for label in labels]
 
@@ -281,6 +282,6 @@ def _brat_record(source: Source[Record], path: Path) -> Record:
         elif ";" in match[2]:
             source.left_out["discontinuous spans"] += 1
         else:
-            first, last = map(int, match[2].split(" "))
-            marks.append(Mark(first, last, match[1], match[3]))
+            start, end = map(int, match[2].split(" "))
+            marks.append(Mark(start, end, label=match[1], text=match[3]))
     return Record(path.name, text, marks, document=path.stem)

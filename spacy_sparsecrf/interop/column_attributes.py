@@ -51,10 +51,9 @@ def parse_columns(text: str) -> tuple[str, ...]:
     """
     columns = tuple(_SHORT.get(name, name) for name in map(str.strip, text.split(",")))
     for name in columns:
-        known = name in _KNOWN or span_key(name) or custom_name(name).isidentifier()
-        if not known:
-            known_names = ", ".join(_KNOWN)
-            raise refused_option("columns", name, f"choose {known_names}, spans:KEY or _.NAME")
+        if not (name in _KNOWN or span_key(name) or custom_name(name).isidentifier()):
+            names = ", ".join(_KNOWN)
+            raise refused_option("columns", name, f"choose {names}, spans:KEY or _.NAME")
     used = [name for name in columns if name != IGNORED]
     if WORDS not in used or len(set(used)) < len(used):
         raise refused_option("columns", text, "name orth, and each attribute once")

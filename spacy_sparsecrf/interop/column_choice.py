@@ -38,12 +38,17 @@ def _choose(layout: ColumnLayout, notes: dict[str, str]) -> Sequence[str]:
     table = _Table(layout)
     word = table.word()
     label = table.label(word)
-    names = {word: WORDS, label: ENTITIES}
-    columns = [names.get(i, IGNORED) for i in range(layout.width)]
+    columns = _named(word, label, layout.width)
     notes["columns"] = f"Columns are read as {','.join(columns)} (see --columns)"
     if other := next((x for x in table.counts[label] if x != standard_label(x)), None):
         notes["labels"] = f"Labels such as {other} are read as {standard_label(other)}"
     return columns
+
+
+def _named(word: int, label: int, width: int) -> list[str]:
+    """Return the columns of a file of which two are known: of words, and of labels."""
+    names = {word: WORDS, label: ENTITIES}
+    return [names.get(i, IGNORED) for i in range(width)]
 
 
 class _Labels(NamedTuple):
@@ -60,13 +65,13 @@ class _Table:
 
     def __init__(self, layout: ColumnLayout) -> None:
         self._layout = layout
-        found = sentences_of(layout, {})
-        self._sentences = [[row for row in rows if row.values[0] != DOCSTART] for rows in found]
+        sentences = sentences_of(layout, {})
+        self._sentences = [[row for row in rows if row.values[0] != DOCSTART] for rows in sentences]
         self._rows = [row for rows in self._sentences for row in rows]
         self.n = len(self._rows)
         if not self.n:
             raise SparseCRFError(Errors.SC612.format(path=layout.path))
-        self.counts = [*map(Counter, zip(*(row.values for row in self._rows), strict=True))]
+        self.counts = [Counter(row.values[i] for row in self._rows) for i in range(layout.width)]
         tokens = (entry for entry in layout.lines if entry[1].strip(" \t"))
         self._first = next((e for e in tokens if not e[1].startswith(MARKS)), (0, ""))
 
@@ -75,9 +80,9 @@ class _Table:
         word = int(self._layout.width > 1 and all(map(_is_numbered, self._sentences)))
         values = self.counts[word].items()
         n_others = sum(n for value, n in values if is_label(value) or not value.strip("0123456789"))
-        words = [[row.values[word] for row in rows] for rows in self._sentences]
-        pairs = [pair for own in words for pair in pairwise(own)]
-        is_repeated = sum(a == b for a, b in pairs) > len(pairs) / 2
+        pairs = [pair for rows in self._sentences for pair in pairwise(rows)]
+        n_repeated = sum(a.values[word] == b.values[word] for a, b in pairs)
+        is_repeated = n_repeated > len(pairs) / 2
         header = self._layout.split(self._first[1])
         is_named = not is_header(header) or names_words(header[word])
         # All words may begin with a language, en: or de:.
@@ -92,9 +97,9 @@ class _Table:
 
         RAISES: SparseCRFError with the columns that have labels in most lines.
         """
-        found = [self._labels_of(i) for i in range(word + 1, self._layout.width)]
-        most = [each for each in found if each.n > self.n / 2]
-        typed = [each for each in most if each.types or each.n < self.n]
+        columns = map(self._labels_of, range(word + 1, self._layout.width))
+        most = [labels for labels in columns if labels.n > self.n / 2]
+        typed = [labels for labels in most if labels.types or labels.n < self.n]
         # A column of O alone next to one with entities is no choice; behind other words, it is.
         if len(typed) == 1 and most[-1].column - most[0].column == len(most) - 1:
             most = typed
@@ -119,17 +124,17 @@ class _Table:
         n = sum(counter[x] for x in fits) if fits.difference(MISSING) else 0
         return _Labels(column, fits, sorted({*typed.values()} - {""}), n)
 
-    def _refuse(self, reason: str, word: int = 0, found: Sequence[_Labels] = ()) -> NoReturn:
+    def _refuse(self, reason: str, word: int = 0, choices: Sequence[_Labels] = ()) -> NoReturn:
         """Show the options. RAISES: SparseCRFError."""
         width = self._layout.width
         options = []
-        for each in found:
-            counter = self.counts[each.column]
-            n = sum(own for x, own in counter.items() if label_type(standard_label(x)))
-            names = {word: WORDS, each.column: ENTITIES}
-            columns = ",".join(names.get(i, IGNORED) for i in range(width))
-            options.append(f"--columns {columns} ({n} labels of {', '.join(each.types) or 'none'})")
-        if not found:
+        for choice in choices:
+            counts = self.counts[choice.column].items()
+            n = sum(count for x, count in counts if label_type(standard_label(x)))
+            columns = ",".join(_named(word, choice.column, width))
+            types = ", ".join(choice.types) or "none"
+            options.append(f"--columns {columns} ({n} labels of {types})")
+        if not choices:
             columns = ",".join([WORDS, *[IGNORED] * (width - 2), "tag"][:width])
             options.append(f"for example --columns {columns}")
         number, text = self._first

@@ -157,10 +157,10 @@ class ColumnLayout:
         if self.given or len(values) != self.width:
             return False
         has_labels = self.labels is None or len(self.labels) > 0
-        found = is_header(values, has_labels)
-        if not found and not has_labels and names_words(values[self.columns.index(WORDS)]):
+        is_named = is_header(values, has_labels)
+        if not is_named and not has_labels and names_words(values[self.columns.index(WORDS)]):
             raise self._unclear(number, line, "header")
-        return found
+        return is_named
 
     def _unclear(self, number: int, line: str, what: str) -> SparseCRFError:
         where = {"path": self.path, "line": number, "text": line.strip()[:60], "what": what}
@@ -175,8 +175,8 @@ def layout_of(path: Path, given: str) -> ColumnLayout:
     blanks. The width is that of most lines.
     """
     lines = [*lines_of(path)]
-    found = [entry for entry in lines if entry[1].strip(" \t")]
-    tokens = [entry for entry in found if not entry[1].startswith(MARKS)] or found
+    filled = [entry for entry in lines if entry[1].strip(" \t")]
+    tokens = [entry for entry in filled if not entry[1].startswith(MARKS)] or filled
     n_tabs = sum(TAB in line for _, line in tokens)
     separator = given or (TAB if n_tabs > len(tokens) / 2 else BLANKS)
     layout = ColumnLayout(path, given, lines, separator, why="as in most lines")
@@ -216,7 +216,7 @@ def sentences_of(layout: ColumnLayout, notes: dict[str, str]) -> Iterator[Senten
 def paragraphs(path: Path) -> Iterator[list[Line]]:
     """Yield the lines of a file between empty lines."""
     groups = groupby(lines_of(path), key=lambda entry: entry[1] != "")
-    return ([*own] for has_text, own in groups if has_text)
+    return ([*lines] for has_text, lines in groups if has_text)
 
 
 def wrong_width(path: Path, row: Row, expected: int, why: str, separator: str) -> SparseCRFError:

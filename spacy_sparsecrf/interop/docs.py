@@ -57,20 +57,19 @@ def of_docs(source: Source[Sentence], n_sentences: int) -> Iterator[tuple[int, l
     Documents are numbered from 1; the number is 0 before the first mark of a document.
     """
     word = source.columns.index(WORDS) if source.columns else 0
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     document = 0
-    for sentence in source.entries():
-        first = sentence[0].values
-        begins = DOCSTART in (first[0], *first[word : word + 1])
-        if found and (begins or len(found) == n_sentences):
-            yield document, found
-            found = []
+    for rows in source.entries():
+        values = rows[0].values
+        begins = DOCSTART in (values[0], *values[word : word + 1])
+        if sentences and (begins or len(sentences) == n_sentences):
+            yield document, sentences
+            sentences = []
         document += begins
-        rows = sentence[1:] if begins else sentence
-        if rows:
-            found.append(rows)
-    if found:
-        yield document, found
+        if rows := rows[begins:]:
+            sentences.append(rows)
+    if sentences:
+        yield document, sentences
 
 
 def _doc_of(
@@ -113,20 +112,20 @@ def _spans(
     doc: Doc, name: str, source: Source[Sentence], scheme: ColumnScheme, sentences: list[Sentence]
 ) -> list[Span]:
     """Return the spans that a column's labels encode; none crosses a sentence boundary."""
-    first, spans, column = 0, list[Span](), source.columns.index(name)
+    begin, spans, column = 0, list[Span](), source.columns.index(name)
     for rows in sentences:
-        own = [row.values[column] for row in rows]
+        labels = [row.values[column] for row in rows]
         try:
-            found = read_spans(own, scheme)
+            of_sentence = read_spans(labels, scheme)
         except BadLabelError as error:
             every = [[row.values[column] for row in rows] for _, [rows] in of_docs(source, 1)]
-            fitting = " or ".join(each for each in ColumnScheme if _fits(every, each))
+            fitting = " or ".join(other for other in ColumnScheme if _fits(every, other))
             fits = f"{fitting or 'none of ' + ', '.join(ColumnScheme)} fits"
             where = {"path": source.path, "line": rows[error.index].line}
-            values = {"value": own[error.index], "scheme": scheme.value, "fits": fits}
+            values = {"value": labels[error.index], "scheme": scheme.value, "fits": fits}
             raise SparseCRFError(Errors.SC615.format(**where, **values, reason=error)) from error
-        spans += [Span(doc, first + a, first + b, label=label) for a, b, label in found]
-        first += len(rows)
+        spans += [Span(doc, begin + a, begin + b, label=label) for a, b, label in of_sentence]
+        begin += len(rows)
     return spans
 
 
@@ -139,9 +138,17 @@ def _fits(sentences: Iterable[Sequence[str]], scheme: ColumnScheme) -> bool:
 
 def annotated_columns(docs: Sequence[Doc]) -> tuple[str, ...]:
     """Return the columns of all annotation in the Docs; words and tags if there is none."""
-    found = [name for name, own in _ANNOTATED.items() if any(x.has_annotation(own) for x in docs)]
+    set_columns = [
+        name
+        for name, attribute in _ANNOTATED.items()
+        if any(doc.has_annotation(attribute) for doc in docs)
+    ]
     keys = sorted({key for doc in docs for key, spans in doc.spans.items() if len(spans)})
-    return WORDS, *(found if found or keys else ["tag"]), *(f"spans:{key}" for key in keys)
+    return (
+        WORDS,
+        *(set_columns if set_columns or keys else ["tag"]),
+        *(f"spans:{key}" for key in keys),
+    )
 
 
 def write_docs(
@@ -167,10 +174,10 @@ def write_docs(
         writer = DocWriter(doc, number, path, scheme=scheme, separator=separator)
         for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
             tokens = [token for token in sentence if not token.is_space]
-            by_column = (writer.values(tokens, x, x in (columns[0], WORDS)) for x in columns)
-            rows = [*zip(*by_column, strict=True)]
-            if not rows:
+            if not tokens:
                 continue
+            by_column = [writer.values(tokens, x, x in (columns[0], WORDS)) for x in columns]
+            rows = [[values[t] for values in by_column] for t in range(len(tokens))]
             if is_first and attributes.is_header(rows[0], bool(attributes.of_spans(columns))):
                 reason = "names columns, as do all values of this line: a header is left out"
                 raise writer.error(sentence.start, columns[0], rows[0][0], reason)
@@ -209,8 +216,8 @@ class DocWriter(NamedTuple):
         if column == ENTITIES:
             labels = self._labels(tokens, column, self.doc.ents)
             # A token may have an unknown entity label, which differs from no entity.
-            known = [token.ent_iob != 0 for token in tokens]
-            return [text if k else UNSET for text, k in zip(labels, known, strict=True)]
+            pairs = zip(labels, tokens, strict=True)
+            return [label if token.ent_iob else UNSET for label, token in pairs]
         if key := attributes.span_key(column):
             return self._labels(tokens, column, self.doc.spans.get(key, []))
         if name := attributes.custom_name(column):
@@ -225,20 +232,20 @@ class DocWriter(NamedTuple):
     def _labels(self, tokens: Sequence[Token], column: str, spans: Iterable[Span]) -> list[str]:
         """Return the labels of a sentence's tokens; a span that crosses its boundary is cut."""
         at = [token.i for token in tokens]
-        own = [span for span in spans if at and span.start <= at[-1] and at[0] < span.end]
-        ends = ((bisect_left(at, span.start), bisect_left(at, span.end), span) for span in own)
-        found: Spans = sorted((a, b, span.label_) for a, b, span in ends if a < b)
-        begun = (token for span in own for token in self.doc[span.start : max(span.start, at[0])])
+        near = [span for span in spans if at and span.start <= at[-1] and at[0] < span.end]
+        ends = ((bisect_left(at, span.start), bisect_left(at, span.end), span) for span in near)
+        of_sentence: Spans = sorted((a, b, span.label_) for a, b, span in ends if a < b)
+        begun = (token for span in near for token in self.doc[span.start : max(span.start, at[0])])
         if not all(token.is_space for token in begun):
             warn(Warnings.SCW221.format(path=self.path))
-        last = 0
-        for first, behind, label in found:
+        end_before = 0
+        for begin, end, label in of_sentence:
             if not label:
-                raise self.error(at[first], column, label, "is a span without a label")
-            if first < last:
-                raise self.error(at[first], column, label, "overlaps the span before it")
-            last = behind
-        return write_spans(found, len(tokens), self.scheme)
+                raise self.error(at[begin], column, label, "is a span without a label")
+            if begin < end_before:
+                raise self.error(at[begin], column, label, "overlaps the span before it")
+            end_before = end
+        return write_spans(of_sentence, len(tokens), self.scheme)
 
     def error(self, token: int, column: str, value: str, reason: str) -> SparseCRFError:
         """Return an error about a value. token: its index in the Doc."""

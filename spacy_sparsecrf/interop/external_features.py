@@ -63,8 +63,8 @@ def name_of(text: str, names: Mapping[str, str]) -> str | None:
         return None
     ends = (match.start() for match in _SEPARATOR.finditer(text))
     splits = ((text[:end], text[end + 1 :]) for end in ends)
-    found = (_name_of(key, value, names) for key, value in splits)
-    return name or next(filter(None, found), None)
+    of_splits = (_name_of(key, value, names) for key, value in splits)
+    return name or next(filter(None, of_splits), None)
 
 
 def _name_of(key: str, value: str | None, names: Mapping[str, str]) -> str | None:
@@ -97,7 +97,7 @@ def _name_of(key: str, value: str | None, names: Mapping[str, str]) -> str | Non
     template = _template("|".join(attribute for attribute, _ in parts))
     if template is None:
         return None
-    return "" if any(each.read.needs_labels for each in template.attributes) else called
+    return "" if any(x.read.needs_labels for x in template.attributes) else called
 
 
 @lru_cache(maxsize=1 << 12)

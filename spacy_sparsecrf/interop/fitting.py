@@ -94,9 +94,9 @@ class RecordReader:
                 with self.source.read(record.place):
                     marks.append(trimmed(mark, record.text))
             if len(marks) == len(record.marks):
-                known = [mark for mark in marks if mark.start < mark.end]
-                self.source.left_out["spans of blanks (left out)"] += len(marks) - len(known)
-                yield record._replace(marks=known)
+                filled = [mark for mark in marks if mark.start < mark.end]
+                self.source.left_out["spans of blanks (left out)"] += len(marks) - len(filled)
+                yield record._replace(marks=filled)
 
     def _doc(self, record: Record) -> Doc:
         """Create the Doc of a record."""
@@ -135,11 +135,12 @@ class RecordReader:
         """Check what was read. RAISES: SparseCRFError, see `docs`."""
         path, invalid, n = self.source.path, self.source.invalid, len(self.misfits)
         if invalid and not self.skips_invalid:
-            found = "; ".join(map(": ".join, invalid[:_SHOWN]))
-            other = "Likely cause: the offsets are of another text" * (", which begins at" in found)
+            listed = "; ".join(map(": ".join, invalid[:_SHOWN]))
+            other = "Likely cause: the offsets are of another text"
+            other *= ", which begins at" in listed
             causes = likely_causes(self.records, self.nlp) or other
             more = f"errors in all: {len(invalid)} (--skip-bad leaves out such records). {causes}"
-            reason = f"{found}; {more}".rstrip(". ")
+            reason = f"{listed}; {more}".rstrip(". ")
             raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
         self.source.left_out["records that cannot be read"] += len(dict(invalid))
         share = n / max(1, self.n_marks)
@@ -160,20 +161,20 @@ def likely_causes(records: Sequence[Record], nlp: Language) -> str:
     """
     records = records[:: 1 + len(records) // _N_RECORDS]
     scripts = Counter(script_of(x) for record in records for x in record.text if x.isalpha())
-    known = [own for x, own in _LANGUAGES.items() if scripts[x] > scripts.total() / 10]
+    of_scripts = [lang for x, lang in _LANGUAGES.items() if scripts[x] > scripts.total() / 10]
     # Their tokenizers may not be installed: any characters are words, as of Chinese.
-    langs = dict.fromkeys(known[:1], "zh") | {lang: lang for lang in _OTHERS}
+    langs = dict.fromkeys(of_scripts[:1], "zh") | {lang: lang for lang in _OTHERS}
     n_fit = {
-        f"the language is another one (--lang {lang})": _n_fit(records, spacy.blank(own), _NONE)
-        for lang, own in langs.items()
+        f"the language is another one (--lang {lang})": _n_fit(records, spacy.blank(tokens), _NONE)
+        for lang, tokens in langs.items()
         if lang != nlp.lang
     }
     n_fit |= {what: _n_fit(records, nlp, change) for what, change in _CHANGES.items()}
     n, best = sum(len(record.marks) for record in records), max(n_fit.values())
     if best < (1 - MOST_MISFITS) * n or best <= _n_fit(records, nlp, _NONE):
         return ""
-    found = " or ".join(what for what, own in n_fit.items() if own == best)
-    return f"Likely cause, with which {best} of {n} spans fit: {found}"
+    causes = " or ".join(what for what, count in n_fit.items() if count == best)
+    return f"Likely cause, with which {best} of {n} spans fit: {causes}"
 
 
 def _n_fit(records: Sequence[Record], nlp: Language, change: Change) -> int:
@@ -183,10 +184,10 @@ def _n_fit(records: Sequence[Record], nlp: Language, change: Change) -> int:
         with suppress(ValueError):
             doc = tokenized(record, nlp.tokenizer)
             sizes = accumulate(map(size, record.text), initial=0)
-            place = {own: i for i, own in enumerate(sizes)}
+            index_of = {offset: i for i, offset in enumerate(sizes)}
             for mark in record.marks:
-                start = place.get(mark.start + more, -1)
-                end = place.get(mark.end + longer, -1)
+                start = index_of.get(mark.start + more, -1)
+                end = index_of.get(mark.end + longer, -1)
                 span = doc.char_span(start, end) if 0 <= start < end else None
                 n += span is not None and (mark.text or span.text).split() == span.text.split()
     return n

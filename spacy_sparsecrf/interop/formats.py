@@ -50,14 +50,14 @@ def format_of(path: Path, is_read: bool = True) -> Format:
     if is_read and path.is_dir():
         return Format.brat
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    found, first = _SUFFIXES.get(suffix), ""
-    if is_read and found is None and path.is_file():
-        first = next((line for _, line in lines_of(path) if line.strip()), "")
-        found = Format.json if is_json(first) else None
-    if suffix == ".csv" and not found and TAB not in first:
+    kind, line = _SUFFIXES.get(suffix, Format.columns), ""
+    if is_read and kind is Format.columns and path.is_file():
+        line = next((text for _, text in lines_of(path) if text.strip()), "")
+        kind = Format.json if is_json(line) else kind
+    if suffix == ".csv" and kind is Format.columns and TAB not in line:
         reason = f"write CSV as columns, by the lines of Python in {DOCUMENTATION}/commands/"
         raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
-    return found or Format.columns
+    return kind
 
 
 def open_source(
@@ -72,11 +72,11 @@ def open_source(
     if kind is Format.conllu:
         return Source(path, read_conllu, CONLLU_COLUMNS)
     if kind is Format.crfsuite:
-        labels = [name for name in columns if name not in (WORDS, IGNORED)]
-        if len(labels) > 1:
+        label, *others = [name for name in columns if name not in (WORDS, IGNORED)] or ["tag"]
+        if others:
             reason = "a CRFsuite file has one label, as in orth,ner"
             raise refused_option("columns", columns, reason)
-        return read_crfsuite(path, attribute, *labels)
+        return read_crfsuite(path, attribute, label)
     return read_columns(layout_of(path, SEPARATORS[kind]), columns)
 
 
@@ -87,7 +87,7 @@ def open_records(path: Path, kind: Format, lang: str, merges: bool) -> Source[Re
     return Source(path, lambda source: JsonReader(source, lang, merges).entries())
 
 
-def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source[Sentence]:
+def read_crfsuite(path: Path, attribute: str, label: str) -> Source[Sentence]:
     """Read the labels of a CRFsuite file, and its attributes with the words.
 
     attribute: name of the attribute with the word, such as "w[0]" for w[0]=the; label: column of
@@ -101,13 +101,13 @@ def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source
         for field in fields:
             if attribute and field.startswith(f"{attribute}="):
                 return Row(number, [field.removeprefix(f"{attribute}="), gold])
-        known = ", ".join(field.partition("=")[0] for field in fields) or "no attributes"
+        names = ", ".join(field.partition("=")[0] for field in fields) or "no attributes"
         wanted = f"line {number}: no attribute is {attribute or 'NAME'}=VALUE"
-        reason = f"{wanted}; name that of the words, as in --attribute 'w[0]'; it has: {known}"
+        reason = f"{wanted}; name that of the words, as in --attribute 'w[0]'; it has: {names}"
         raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
 
     def sentences(_: object) -> Iterator[Sentence]:
-        return ([split(*entry) for entry in lines] for lines in paragraphs(path))
+        return ([split(number, line) for number, line in lines] for lines in paragraphs(path))
 
     return Source(path, sentences, ("orth", label))
 

@@ -70,7 +70,8 @@ def import_model(
     if trained.patterns:
         made = _FEATURES[trained.program]
         patterns = parse_patterns(trained.patterns, made.dialect, _MOST_COLUMNS, str(path))
-        n_read = 1 + max((each.column for own in patterns for each in own.macros), default=0)
+        macros = [macro for pattern in patterns for macro in pattern.macros]
+        n_read = 1 + max((macro.column for macro in macros), default=0)
         further = [f"_.column{i}" for i in range(len(columns), n_read)]
         if taken := {*columns}.intersection(further):
             reason = f"further columns have the names {', '.join(further)}"
@@ -80,7 +81,7 @@ def import_model(
         left = repeat(None, _MOST_TRIED + _TRIED_PER_CHARACTER * sum(map(len, texts.values())))
         with reported_as(Errors.SC631, path=path, program=trained.program):
             # Patterns with the same texts around macros name the same features.
-            distinct = {(x.key, *(each.view for each in x.macros)): x for x in patterns}.values()
+            distinct = {(x.key, *(macro.view for macro in x.macros)): x for x in patterns}.values()
             names = {i: names_by_patterns(text, [*distinct], left) for i, text in texts.items()}
         features["@crf_features"] = f"spacy_sparsecrf.{made.__name__}.v1"
         features |= {"text": trained.patterns, "columns": columns}
@@ -92,7 +93,7 @@ def import_model(
         names = {i: [name] for i, name in called.items()}
         features["@crf_features"] = "spacy_sparsecrf.Templates.v1"
         features["templates"] = templates_of(model, called)
-    return Imported(model, names, features, sum(not found for found in names.values()))
+    return Imported(model, names, features, sum(not named for named in names.values()))
 
 
 def set_weights(
@@ -114,7 +115,7 @@ def set_weights(
     features: Any = pipe.features
     pipe.cfg["shares"] = dict.fromkeys(features.plan.watched, _EXPECTED)
     rows = (line.split("\t", 2) for line in dump(model, {key: str(key) for key in names}))
-    lines = (f"{kind}\t{name}\t{rest}" for kind, key, rest in rows for name in names[int(key)])
+    lines = (f"{kind}\t{name}\t{weight}" for kind, key, weight in rows for name in names[int(key)])
     pipe.patch(lines, path, replace=True)
 
 
@@ -124,13 +125,13 @@ def names_by_patterns(feature: str, patterns: Sequence[Pattern], left: Iterator[
     RAISES: ValueError if all positions have been tried.
     """
     text = feature[:1].lower() + feature[1:]
-    found = (
+    matching = (
         write_pattern_name(pattern.literals, values)
         for pattern in patterns
         if text.startswith(pattern.literals[0])
         for values in _values(text[len(pattern.literals[0]) :], pattern, 0, left)
     )
-    return [*dict.fromkeys(found)]
+    return [*dict.fromkeys(matching)]
 
 
 def _values(rest: str, pattern: Pattern, at: int, left: Left) -> Iterator[tuple[str, ...]]:

@@ -50,25 +50,25 @@ def tokenized(record: Record, tokenizer: Callable[[str], Doc]) -> Doc:
     doc = tokenizer(record.text)
     if record.tokens is None:
         return doc
-    found = [record.text[first:last] for first, last in record.tokens]
-    words, spaces = get_words_and_spaces(found, record.text)
+    tokens = [record.text[start:end] for start, end in record.tokens]
+    words, spaces = get_words_and_spaces(tokens, record.text)
     return Doc(doc.vocab, words=words, spaces=spaces)
 
 
-def trimmed(mark: Mark, whole: str) -> Mark:
+def trimmed(mark: Mark, source: str) -> Mark:
     """Return a mark without white space at its ends.
 
-    whole: the record's text. RAISES: ValueError if the mark is no part of it.
+    source: the record's text. RAISES: ValueError if the mark is no part of it.
     """
     start, end, label, covered = mark
-    if not 0 <= start < end <= len(whole):
-        n = len(whole)
+    if not 0 <= start < end <= len(source):
+        n = len(source)
         raise ValueError(f"{label} {start}:{end} is not a part of the text of {n} characters")
-    text = whole[start:end]
+    text = source[start:end]
     if covered is not None and covered.split() != text.split():
-        at = whole.find(covered)
-        place = f", which begins at {at}" if at >= 0 else ""
-        raise ValueError(f"{label} {start}:{end} is {text!r} in the text, not {covered!r}{place}")
+        at = source.find(covered)
+        where = f", which begins at {at}" if at >= 0 else ""
+        raise ValueError(f"{label} {start}:{end} is {text!r} in the text, not {covered!r}{where}")
     start += len(text) - len(text.lstrip())
     return Mark(start, start + len(text.strip()), label)
 
@@ -86,15 +86,15 @@ def joined(records: Sequence[Record], source: Source[Record]) -> Sequence[Record
 
 def _spans(record: Record) -> list[Mark]:
     """Return the marks of spans: I-X continues a mark of X that ends before it."""
-    found: list[Mark] = []
+    spans: list[Mark] = []
     for mark in sorted(record.marks, key=lambda mark: mark.start):
         kind, _, label = mark.label.partition("-")
-        last = found[-1] if found else mark
-        if kind == "I" and last.label == label and not record.text[last.end : mark.start].strip():
-            found[-1] = Mark(last.start, mark.end, label)
+        span = spans[-1] if spans else mark
+        if kind == "I" and span.label == label and not record.text[span.end : mark.start].strip():
+            spans[-1] = Mark(span.start, mark.end, label)
         elif mark.label != OUTSIDE:
-            found.append(mark._replace(label=label))
-    return found
+            spans.append(mark._replace(label=label))
+    return spans
 
 
 def merged(records: Iterable[Record], source: Source[Record]) -> Iterator[Record]:
@@ -110,37 +110,39 @@ def merged(records: Iterable[Record], source: Source[Record]) -> Iterator[Record
         else:
             answers.setdefault(record.task, []).append(record)
     lost: list[str] = []
-    for own in answers.values():
-        if len({frozenset(x.marks) for x in own}) < 2 and not any(x.is_partial for x in own):
-            yield from own
+    for of_text in answers.values():
+        n_answers = len({frozenset(answer.marks) for answer in of_text})
+        if n_answers < 2 and not any(answer.is_partial for answer in of_text):
+            yield from of_text
             continue
-        known = _known(own, lost)
-        marks = [mark for mark, is_accepted in known.items() if is_accepted]
+        is_accepted = _accepted(of_text, lost)
+        marks = [mark for mark in is_accepted if is_accepted[mark]]
+        n_rejected = len(is_accepted) - len(marks)
         what = "answers about texts are merged, other tokens are missing (--no-merge)"
-        source.left_out[what] += len(own)
-        source.left_out["rejected spans (another span may be there)"] += len(known) - len(marks)
+        source.left_out[what] += len(of_text)
+        source.left_out["rejected spans (another span may be there)"] += n_rejected
         if marks:
-            yield own[0]._replace(marks=marks, is_partial=True)
+            yield of_text[0]._replace(marks=marks, is_partial=True)
     shown = "; ".join(lost[:3])
     source.left_out[f"contradictory spans (the later answer is right): {shown}"] += len(lost)
 
 
-def _known(records: Sequence[Record], lost: list[str]) -> dict[Mark, bool]:
+def _accepted(records: Sequence[Record], lost: list[str]) -> dict[Mark, bool]:
     """Return the marks of answers about a text, and whether they were accepted.
 
     lost: marks that a later record contradicts are appended.
     """
-    known: dict[Mark, bool] = {}
+    accepted: dict[Mark, bool] = {}
     for record in records:
-        own = dict.fromkeys(record.marks, not record.is_rejected)
-        for mark, is_accepted in [*known.items()]:
-            crosses = any(x.start < mark.end and mark.start < x.end for x in own)
+        marks = dict.fromkeys(record.marks, not record.is_rejected)
+        for mark, is_accepted in [*accepted.items()]:
+            crosses = any(x.start < mark.end and mark.start < x.end for x in marks)
             is_crossed = is_accepted and not record.is_rejected and crosses
-            if is_accepted != own[mark] if mark in own else is_crossed:
+            if is_accepted != marks[mark] if mark in marks else is_crossed:
                 lost.append(f"{mark.label} {record.text[mark.start : mark.end]!r} ({record.place})")
-                del known[mark]
-        known |= own
-    return known
+                del accepted[mark]
+        accepted |= marks
+    return accepted
 
 
 def split(docs: Sequence[Doc], shares: Sequence[float], seed: int) -> list[list[Doc]]:
@@ -161,4 +163,4 @@ def split(docs: Sequence[Doc], shares: Sequence[float], seed: int) -> list[list[
     if not order:
         what = f"of {len(docs)} Docs in {len(groups)} documents, no part may be empty"
         raise refused_option("dev or --test", " and ".join(map(str, shares)), what)
-    return [[docs[i] for i in sorted(own)] for own in (chain.from_iterable(order), *parts)]
+    return [[docs[i] for i in sorted(part)] for part in (chain.from_iterable(order), *parts)]

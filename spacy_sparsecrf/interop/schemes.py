@@ -72,26 +72,27 @@ def read_spans(labels: Sequence[str], scheme: ColumnScheme) -> Spans:
     labels: of its tokens, see `standard_label`; tokens with a missing label are in no span.
     RAISES: BadLabelError.
     """
-    found: Spans = []
-    first, kind = 0, ""  # of the open span; "" for none
+    spans: Spans = []
+    begin, kind = 0, ""  # of the open span; "" for none
     for i, text in enumerate([*labels, OUTSIDE]):
         role, label = _parse(i, text, scheme)
         if role in "IL" and label != kind:
             if scheme not in (ColumnScheme.iob1, ColumnScheme.io):
-                before = f"an open span of {kind}" if kind else "no open span"
-                raise BadLabelError(i, f"it continues a span of {label}, but before it is {before}")
+                open_span = f"an open span of {kind}" if kind else "no open span"
+                reason = f"it continues a span of {label}, but before it is {open_span}"
+                raise BadLabelError(i, reason)
             role = "B"
         if role in "OBU":
             if kind and scheme in _CLOSED:
                 reason = f"the span of {kind} lacks its last, {_LETTERS[scheme][2]}-{kind}"
                 raise BadLabelError(min(i, len(labels) - 1), reason)
             if kind:
-                found.append((first, i, kind))
-            first, kind = i, label
+                spans.append((begin, i, kind))
+            begin, kind = i, label
         if role in "LU":
-            found.append((first, i + 1, kind))
+            spans.append((begin, i + 1, kind))
             kind = ""
-    return found
+    return spans
 
 
 def _parse(i: int, text: str, scheme: ColumnScheme) -> tuple[str, str]:
@@ -109,8 +110,8 @@ def _parse(i: int, text: str, scheme: ColumnScheme) -> tuple[str, str]:
     if letter == "M" and scheme is ColumnScheme.bioes:
         letter = "I"
     if len(letter) != 1 or letter not in letters or not label:
-        known = ", ".join(f"{known}-LABEL" for known in letters)
-        raise BadLabelError(i, f"O or one of {known} is expected")
+        expected = ", ".join(f"{letter}-LABEL" for letter in letters)
+        raise BadLabelError(i, f"O or one of {expected} is expected")
     return "BILU"[letters.index(letter)], label
 
 
@@ -118,13 +119,13 @@ def write_spans(spans: Spans, n_tokens: int, scheme: ColumnScheme) -> list[str]:
     """Label the tokens of a sentence. spans: ascending and disjoint; scheme: not IO."""
     labels = [OUTSIDE] * n_tokens
     previous = (0, 0, "")
-    for first, end, label in spans:
+    for start, end, label in spans:
         begin, inside, *closing = list(_LETTERS[scheme])
-        last, only = closing or (inside, begin)
-        if scheme is ColumnScheme.iob1 and (previous[1], previous[2]) != (first, label):
+        closes, only = closing or (inside, begin)
+        if scheme is ColumnScheme.iob1 and (previous[1], previous[2]) != (start, label):
             begin = only = inside
-        labels[first:end] = [f"{inside}-{label}"] * (end - first)
-        labels[end - 1] = f"{last}-{label}"
-        labels[first] = f"{only if end - first == 1 else begin}-{label}"
-        previous = first, end, label
+        labels[start:end] = [f"{inside}-{label}"] * (end - start)
+        labels[end - 1] = f"{closes}-{label}"
+        labels[start] = f"{only if end - start == 1 else begin}-{label}"
+        previous = start, end, label
     return labels

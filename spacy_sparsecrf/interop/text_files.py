@@ -60,18 +60,18 @@ def _encoding_of(data: bytes) -> str:
     """
     # UTF-16 text begins with a byte-order mark, or has a zero byte in each Latin letter.
     wide = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-16-le"
-    found: dict[str, str] = {}
+    name_of_words: dict[str, str] = {}
     for name in (wide,) if wide == "utf-16" or b"\0" in data else _ENCODINGS:
         with suppress(UnicodeError):
             # The last character may be incomplete, and UTF-16 begin with the end of a line end.
             text = getincrementaldecoder(name)().decode(data.removeprefix(b"\0"))
             words = [word for word in _ASCII.split(text) if not word.isascii()]
             if sum(map(_is_word, words)) >= 0.9 * len(words):
-                found.setdefault(" ".join(words), name)
-    if len(found) == 1:
-        return f"{next(iter(found.values()))}`"
-    known = [f"{name} ({text[:20]})" for text, name in found.items()] or _ENCODINGS
-    return f"ENCODING`, if it is text, with one of {', '.join(known)}"
+                name_of_words.setdefault(" ".join(words), name)
+    if len(name_of_words) == 1:
+        return f"{next(iter(name_of_words.values()))}`"
+    choices = [f"{name} ({text[:20]})" for text, name in name_of_words.items()] or _ENCODINGS
+    return f"ENCODING`, if it is text, with one of {', '.join(choices)}"
 
 
 def _is_word(text: str) -> bool:

@@ -70,10 +70,10 @@ def translate(expression: str) -> str:
     RAISES: ValueError with the fault of the expression.
     """
     begins = expression.startswith("^")
-    rest = expression[begins:]
-    ends = rest.endswith("$") and not re.search(r"(?<!\\)(\\\\)*\\\$\Z", rest)
-    rest = rest[: len(rest) - ends]
-    pieces = [_piece(*match.groups()) for match in _PIECE.finditer(rest)]
+    inner = expression[begins:]
+    ends = inner.endswith("$") and not re.search(r"(?<!\\)(\\\\)*\\\$\Z", inner)
+    inner = inner[: len(inner) - ends]
+    pieces = [_piece(match[1], match[2]) for match in _PIECE.finditer(inner)]
     return r"\A" * begins + "".join(pieces) + r"\Z" * ends
 
 
@@ -111,11 +111,11 @@ def _search(expression: str) -> Callable[[str], str | None]:
 
     def find(text: str) -> str | None:
         try:
-            found = search(text)
+            match = search(text)
         except TimeoutError:
             message = Errors.SC161.format(expression=expression, seconds=SECONDS, text=text[:60])
             raise SparseCRFError(message) from None
-        return None if found is None else str(found.group())
+        return None if match is None else str(match.group())
 
     return find
 

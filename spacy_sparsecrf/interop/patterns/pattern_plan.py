@@ -113,11 +113,13 @@ def plan_patterns(
     columns: dict[Column, int] = {key: i for i, key in enumerate(words)}
     columns |= {key: i for i, key in enumerate(seen, len(words) + len(stored))}
     conjunctions = conjoin(
-        [seed_of(pattern.key) for pattern in patterns],
-        [pattern.macros for pattern in patterns],
-        [[columns[reads[macro.column], macro.view] for macro in p.macros] for p in patterns],
-        len(dialect.before),
-        _edges(macros, see, dialect),
+        seeds=[seed_of(pattern.key) for pattern in patterns],
+        placed=[pattern.macros for pattern in patterns],
+        columns=[
+            [columns[reads[macro.column], macro.view] for macro in p.macros] for p in patterns
+        ],
+        n_edges=len(dialect.before),
+        given_edges=_edges(macros, see, dialect),
     )
     kinds = [pattern.kinds for pattern in patterns]
     distinct = list(dict.fromkeys(reads))

@@ -130,7 +130,7 @@ def read_numbers(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 
     first: index of the first sequence, for messages.
     RAISES: SparseCRFError with the first token whose features are invalid.
     """
-    found = ends, sizes, numbers, values = Numbered([0], [], [], {})
+    read = ends, sizes, numbers, values = Numbered([0], [], [], {})
     for s, sequence in enumerate(sequences, start=first):
         tokens = sequence if type(sequence) is list else as_tokens(sequence, f"X[{s}]")
         for token in tokens:
@@ -148,7 +148,7 @@ def read_numbers(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 
                 raise invalid(f"X[{s}][{len(sizes) - ends[-1]}]", error) from None
             sizes.append(len(numbers) - begin)
         ends.append(len(sizes))
-    return found
+    return read
 
 
 def as_tokens(sequence: Any, place: str) -> Collection[Any]:
@@ -250,8 +250,8 @@ def _valued(key: str, value: Any) -> Iterator[tuple[str, float]]:
             raise ValueError(f"{key!r} is {value!r}, which is not a finite number of 32 bits")
         yield key, float(number)
     elif isinstance(value, Iterable):
-        for inner, own in _features(value):
-            yield f"{key}{SEPARATOR}{inner}", own
+        for inner, number in _features(value):
+            yield f"{key}{SEPARATOR}{inner}", number
     else:
         raise TypeError(f"{key!r} is a {type(value).__name__}")
 

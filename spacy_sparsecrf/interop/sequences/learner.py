@@ -128,7 +128,15 @@ class Learner:
                 share = accuracy(predicted, labels, [1.0] * len(labels))
             seconds = time.perf_counter() - begin
             for receive in filter(None, receivers):
-                receive(Iteration(n, report.objective, report.n_active, seconds, share))
+                receive(
+                    Iteration(
+                        n,
+                        loss=report.objective,
+                        n_active=report.n_active,
+                        seconds=seconds,
+                        score=share,
+                    )
+                )
         self.objective_, self.optimality_ = report.objective, report.optimality
         self.converged_ = report.converged
         if self.verbose and report.end:
