@@ -45,6 +45,7 @@ from .. import compatible
 from ..crf.corpus.encoded import Observations
 from ..crf.decoding.once import Once
 from ..crf.decoding.transitions import combined_transitions
+from ..crf.memory import check_labels_fit
 from ..crf.model.model import Kind
 from ..errors import Errors, SparseCRFError, nearest
 from ..registry import PartRegistry, crf_engines, crf_features, crf_solvers, crf_targets
@@ -340,8 +341,6 @@ class Setup(NamedTuple):
         RAISES: SparseCRFError for unknown names, also in `thresholds` and `once`, if no sequence
             of some length is valid, and for more labels than fit in memory.
         """
-        from ..crf.loss.size import check_labels_fit  # imports numba
-
         check_labels_fit(len(labels), f"Component '{self.name}'")
         decoding, valid = self.settings.decoding, self.target.valid_transitions(labels)
         if decoding.thresholds:

@@ -172,7 +172,7 @@ def test_another_layout_of_the_same_values_and_damaged_names_are_accepted(part):
 @pytest.mark.parametrize("config", ["tags", "entities"])
 def test_labels_whose_pairs_take_too_much_memory_are_refused(config, monkeypatch):
     """30,000 labels without weights are a file of 500 kB, and matrices of 29 GB."""
-    monkeypatch.setattr("spacy_sparsecrf.crf.loss.size.available_memory", lambda: 2 << 30)
+    monkeypatch.setattr("spacy_sparsecrf.crf.memory.available_memory", lambda: 2 << 30)
     pipe: Any = blank_with(**CONFIGS[config]).pipeline[0][1]
     labels = ["O", *(f"U-{i}" for i in range(30_000))]
     own = {**NEW_CFG, "labels": labels}

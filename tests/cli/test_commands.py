@@ -16,7 +16,7 @@ from spacy.util import load_config, load_model_from_config, logger
 from thinc.api import Config
 
 from spacy_sparsecrf import __version__
-from spacy_sparsecrf.crf.loss.size import as_text
+from spacy_sparsecrf.crf.memory import as_text
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.tools.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.tools.cli.config import shipped_configs

@@ -395,7 +395,7 @@ def many_labels(n: int) -> bytes:
 @ROADS
 def test_labels_whose_pairs_take_too_much_memory_are_refused(n, needs, plain, monkeypatch):
     """30,000 labels without weights of pairs are a file of 1.3 MB, and matrices of 29 GB."""
-    monkeypatch.setattr("spacy_sparsecrf.crf.loss.size.available_memory", lambda: 500_000_000)
+    monkeypatch.setattr("spacy_sparsecrf.crf.memory.available_memory", lambda: 500_000_000)
     data = many_labels(n)
     tracemalloc.start()
     with pytest.raises(SparseCRFError, match=f"SC222] the model has {n} labels.*{needs}"):

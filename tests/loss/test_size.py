@@ -9,8 +9,9 @@ import pytest
 
 from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
-from spacy_sparsecrf.crf.loss.size import Size, as_text, available_memory, measure
+from spacy_sparsecrf.crf.loss.size import Size
 from spacy_sparsecrf.crf.loss.workspace import LIMITS
+from spacy_sparsecrf.crf.memory import as_text, available_memory
 from spacy_sparsecrf.crf.parallel import Workers
 from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.crf.solvers.warm_start import WarmStart
@@ -78,7 +79,7 @@ def test_available_memory_is_within_the_limit_of_the_process(tmp_path, what, lim
 def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
     problem, _ = random_problem(0, 3, [5, 3, 8])
     loss = ChainLoss(problem.corpus, 3, Workers(1), limits=LIMITS._replace(shared=2))
-    found = measure(loss, l1, history) if history else measure(loss, l1)
+    found = loss.size(l1, history) if history else loss.size(l1)
     n_observed = len(loss.coordinates("observed"))
     n_features = len(problem.corpus.unigram_keys) + len(problem.corpus.bigram_keys)
     assert found == Size(n_features, len(problem.theta), n_observed, n_bytes)
@@ -127,7 +128,7 @@ def test_the_size_is_logged_before_training_frees_the_corpus_and_first_working_s
     after = [type(each).__name__ for each in gc.get_objects()]
     gc.enable()
     assert before.count("EncodedCorpus") - after.count("EncodedCorpus") == 1
-    assert after.count("ChainWorkingLoss") - before.count("ChainWorkingLoss") == 1
+    assert after.count("CurvedChainLoss") - before.count("CurvedChainLoss") == 1
 
 
 def test_no_array_is_as_long_as_the_potential_weights():

@@ -20,6 +20,7 @@ TOP: dict[str, set[str]] = {
 CRF: dict[str, set[str]] = {
     "kernels": set(),
     "compilation": {"kernels"},
+    "memory": set(),
     "parallel": {"kernels"},
     "penalty": {"parallel"},
     "corpus": {"kernels", "parallel"},

@@ -15,6 +15,7 @@ from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import Array, Floats, Longs, Mask
 from ..parallel import Workers, dot
 from .examples import ChainExampleLoss
+from .hessian_products import CurvedChainLoss
 from .lattice import build_lattice
 from .observed import completed, observed_bigrams, observed_unigrams, observed_values
 from .protocols import Loss, Violators, Which, WorkingLoss
@@ -67,9 +68,9 @@ class ChainLoss(Loss):
         arrays += [lattice.context, lattice.values]
         return arrays + [array for table in tables for array in table]
 
-    def restrict(self, coordinates: Longs) -> ChainWorkingLoss:
+    def restrict(self, coordinates: Longs) -> CurvedChainLoss:
         """Return the loss on a working set; see `Loss.restrict`."""
-        return ChainWorkingLoss(self.space, coordinates, self.coding)
+        return CurvedChainLoss(self.space, coordinates, self.coding)
 
     def by_example(self, coordinates: Longs, origin: Floats | None = None) -> ChainExampleLoss:
         """Return the loss on a working set, to visit single sequences; see `Loss.by_example`."""
@@ -97,7 +98,14 @@ class ChainLoss(Loss):
 
     def size(self, l1: float, history: int = 0, n_potential: int | None = None) -> Size:
         """Estimate the size of the problem; see `Loss.size`."""
-        return measure(self, l1, history, n_potential)
+        return measure(
+            self.space,
+            self.coding,
+            self.coordinates("observed"),
+            l1=l1,
+            history=history,
+            n_potential=self.n_potential if n_potential is None else n_potential,
+        )
 
     def coordinates(self, which: Which, known: Longs = NO_COORDINATES) -> Longs:
         """Return coordinates; see `Loss.coordinates`.

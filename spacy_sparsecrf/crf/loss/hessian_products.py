@@ -1,7 +1,6 @@
 """Products of the chain loss's Hessian with vectors."""
 
 from copy import copy
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,9 @@ from ..kernels.pair_counts import settle_changes
 from ..kernels.pairs import slope_corrections, slope_matrices
 from ..parallel import Chunks, each_with
 from .pair_potentials import PairPotentials, PairSums
+from .protocols import CurvedLoss
+from .working import ChainWorkingLoss
 from .workspace import Contents
-
-if TYPE_CHECKING:
-    from .working import ChainWorkingLoss
 
 
 class _PairSlopes:
@@ -100,7 +98,7 @@ class HessianProduct:
     passes: number of evaluations and products so far.
     """
 
-    def __init__(self, working: "ChainWorkingLoss", stored: int = -1) -> None:
+    def __init__(self, working: ChainWorkingLoss, stored: int = -1) -> None:
         self._working = working
         space = working.space
         n = len(space.lattice.weights)
@@ -227,3 +225,11 @@ class HessianProduct:
             tangents=tangents,
             scored=len(self._values) > 0,
         )
+
+
+class CurvedChainLoss(ChainWorkingLoss, CurvedLoss):
+    """The chain loss on a working set, with products of its Hessian."""
+
+    def products(self, stored: int = -1) -> HessianProduct:
+        """Return products of the Hessian with vectors; see `CurvedLoss.products`."""
+        return HessianProduct(self, stored)

@@ -88,7 +88,7 @@ class Lattice(NamedTuple):
     (see `kernels.layout`); values [M, V] float32, value_rows [N] int64, value_features [V]
     int64: real values, row of each token, and the unigram feature of each column; context [N];
     ctx_features: bigram features of a context; feature_contexts: its transpose; n_tokens: N,
-    including clamped lattices; n_bundles: B; n_features: number of unigram features O.
+    including clamped lattices; n_bundles: B.
     """
 
     offsets: Longs
@@ -113,7 +113,11 @@ class Lattice(NamedTuple):
     n_previous: int
     n_tokens: int
     n_bundles: int
-    n_features: int
+
+    @property
+    def n_features(self) -> int:
+        """Number of unigram features O."""
+        return len(self.feature_sites.indptr) - 1
 
     @property
     def n_examples(self) -> int:
@@ -172,9 +176,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
     clamped[numbering.find_keys(used, partial)] = np.arange(len(used), len(order))
     tokens = numbering.concatenated_ranges(corpus.offsets[order], lengths)
     gold, token_weight = corpus.labels[tokens], np.repeat(weights, lengths)
-    begins, ends = np.zeros((2, len(tokens)), np.bool_)
-    # No sequence is empty.
-    begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
+    begins, ends = _ends_of(offsets)
     numbers = np.where(token_weight < 0.0, set_numbers(gold, n_labels), 0)
     table = set_table(corpus.sets, n_labels)
     ctx_features = Csr(corpus.ctx_indptr, corpus.ctx_indices)
@@ -202,8 +204,14 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
         n_previous=n_labels + int(corpus.start_label),
         n_tokens=len(tokens),
         n_bundles=bundled.n_bundles,
-        n_features=len(corpus.unigram_keys),
     )
+
+
+def _ends_of(offsets: Longs) -> tuple[Mask, Mask]:
+    """Return whether tokens begin, and end, a sequence, [N] each; no sequence is empty."""
+    begins, ends = np.zeros((2, int(offsets[-1])), np.bool_)
+    begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
+    return begins, ends
 
 
 class _Bundles(NamedTuple):

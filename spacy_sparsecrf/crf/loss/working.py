@@ -14,16 +14,15 @@ from ..kernels.layout import Columns, ContextBlocks, Sequences, Tables, Unigrams
 from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot, each_with
 from .feature_blocks import FeatureBlocks, by_site
-from .hessian_products import HessianProduct
 from .pair_potentials import CostModel, PairPotentials, sequential_order
-from .protocols import CurvedLoss
+from .protocols import WorkingLoss
 from .value_weights import ValueWeights
 from .workspace import Contents, Workspace
 
 DerivedT = TypeVar("DerivedT")
 
 
-class ChainWorkingLoss(CurvedLoss):
+class ChainWorkingLoss(WorkingLoss):
     """Value and gradient of the chain loss on a working set.
 
     workspace: arrays of tokens; coordinates: [K] int64, ascending; coding: what they stand for.
@@ -72,10 +71,6 @@ class ChainWorkingLoss(CurvedLoss):
             self._derived[make] = make(self)
         cached: DerivedT = self._derived[make]
         return cached
-
-    def products(self, stored: int = -1) -> HessianProduct:
-        """Return products of the Hessian with vectors; see `CurvedLoss.products`."""
-        return HessianProduct(self, stored)
 
     def model_weights(self, theta: Floats) -> Floats:
         """Return the weights of the model [K] for weights theta [K] of a solver."""

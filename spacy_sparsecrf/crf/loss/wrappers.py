@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from ..penalty import ElasticNet
 from .chain_loss import largest
 from .protocols import CurvedLoss, ExampleLoss, HessianProducts, Loss, Violators, Which, WorkingLoss
 from .size import Size
-from .working import ChainWorkingLoss
 
 Start = Callable[[Loss, ElasticNet], Weights]
 
@@ -112,10 +112,7 @@ class Shifted(_Wrapper):
     def restrict(self, coordinates: Longs) -> "ShiftedWorkingLoss":
         """Return the loss on a working set and the coordinates of the origin."""
         coordinates = self._with(coordinates)
-        working = self._loss.restrict(coordinates)
-        if isinstance(working, ChainWorkingLoss):
-            return _ShiftedCurvedLoss(working, self._at(coordinates))
-        return ShiftedWorkingLoss(working, self._at(coordinates))
+        return ShiftedWorkingLoss(self._loss.restrict(coordinates), self._at(coordinates))
 
     def by_example(self, coordinates: Longs, origin: Floats | None = None) -> ExampleLoss:
         """See `Loss.by_example`; kernels add the origin for each token."""
@@ -135,7 +132,7 @@ class Shifted(_Wrapper):
         return self._loss.coordinates(which, self._with(known))
 
 
-class ShiftedWorkingLoss(WorkingLoss):
+class ShiftedWorkingLoss(CurvedLoss):
     """A working loss at theta + origin; loss: on K weights; origin: [K] float64."""
 
     def __init__(self, loss: WorkingLoss, origin: Floats) -> None:
@@ -149,15 +146,9 @@ class ShiftedWorkingLoss(WorkingLoss):
         """See `WorkingLoss.curvature`."""
         return self.loss.curvature(gradient)
 
-
-class _ShiftedCurvedLoss(ShiftedWorkingLoss, CurvedLoss):
-    """The same, with products of the Hessian."""
-
-    loss: CurvedLoss
-
     def products(self, stored: int = -1) -> "_ShiftedProducts":
-        """Return products of the Hessian with vectors."""
-        return _ShiftedProducts(self.loss.products(stored), self.origin)
+        """Return products of the Hessian, which the loss must have."""
+        return _ShiftedProducts(cast("CurvedLoss", self.loss).products(stored), self.origin)
 
 
 class _ShiftedProducts(HessianProducts):

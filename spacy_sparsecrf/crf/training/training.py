@@ -21,10 +21,11 @@ from ..corpus.transform import weighted, without_idle
 from ..loss.chain_loss import ChainLoss
 from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.protocols import Loss
-from ..loss.size import available_memory, check_fits, total
+from ..loss.size import check_fits, total
 from ..loss.subproblems import OutcomePart, cluster_bounds, cluster_parts
 from ..loss.workspace import LIMITS, Limits
 from ..loss.wrappers import Limited, Shifted, observed_only
+from ..memory import available_memory
 from ..model.model import CRFModel, WeightNames, check_kind
 from ..model.weights_of_run import coordinates_of, summed, with_rest
 from ..parallel import Workers
@@ -151,8 +152,7 @@ class Training:
             losses = [make_loss(corpus)]
         self._parts = [part for part, _ in parts]
         losses = [self._limited(loss, part) for part, loss in zip(self._parts, losses, strict=True)]
-        history = getattr(solver, "history", 0)
-        self.size = total([loss.size(l1, history) for loss in losses])
+        self.size = total([loss.size(l1, getattr(solver, "history", 0)) for loss in losses])
         check_fits(self.size, available_memory(), len(self._labels), l1)
         self.n_potential = self.size.n_potential
         self.n_sequences = corpus.n_sequences if make_loss is None else losses[0].n_sequences

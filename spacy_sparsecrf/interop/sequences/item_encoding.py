@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from ...crf.corpus.builder import CorpusBuilder
 from ...crf.corpus.encoded import EncodedCorpus, Observations
 from ...crf.corpus.numbering import Floats, Hashes, Longs, Mask, find_keys
+from ...crf.memory import available_memory
 from ...crf.model.model import CRFModel
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from .items import SEPARATOR, Vocabulary, invalid, read_numbers
@@ -185,8 +186,6 @@ def _keys(numbers: Longs) -> Hashes:
 
 
 def _check_fits(n_tokens: int, n_values: int) -> None:
-    from ...crf.loss.size import available_memory  # imports numba
-
     available, needed = available_memory(), 4 * n_tokens * n_values
     if available is not None and needed > available:
         counts = {"n_values": n_values, "n_tokens": n_tokens}

@@ -13,7 +13,7 @@ from spacy.training import Example
 from spacy.training.initialize import init_vocab
 from spacy.util import load_config, load_model_from_config, registry
 
-from ...crf.loss.size import as_text, available_memory
+from ...crf.memory import as_text, available_memory
 from ...crf.model.names import escape
 from ...pipeline.annotating import annotated
 from ...pipeline.component import SparseCRFPipe

@@ -243,7 +243,9 @@ SC809 += [("max_iterations", -1), ("max_iterations", "3"), ("n_threads", "2")]
 def test_settings_that_cannot_be(settings, message, monkeypatch):
     with pytest.raises(SparseCRFError, match=message):
         CRF(**settings).fit(X, Y)
-    monkeypatch.setattr("spacy_sparsecrf.crf.loss.size.available_memory", lambda: 100)
+    monkeypatch.setattr(
+        "spacy_sparsecrf.interop.sequences.item_encoding.available_memory", lambda: 100
+    )
     with pytest.raises(SparseCRFError, match=r"SC808\] 1 features have numbers"):
         CRF().fit([[{"n": 0.5}] * 30], [["A"] * 30])
 
