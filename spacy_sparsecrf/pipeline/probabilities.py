@@ -7,6 +7,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
 
+from ..crf.corpus.encoded import Observations
 from ..crf.corpus.numbering import Floats, Longs
 from ..crf.decoding.chains import SpanEvents
 from ..crf.model.names import Names
@@ -401,7 +402,6 @@ class Probabilities:
             If there are no labels, or for unknown labels and positions.
         """
         from ..tools.analysis.explanation import Explainer, TokenExplanation
-        from .features.naming import NameRecord
 
         if outside := [position for position in rivals if not 0 <= position < len(doc)]:
             message = Errors.SC408.format(number=0, length=1, start=outside[0], n_tokens=len(doc))
@@ -415,36 +415,18 @@ class Probabilities:
         tokens = batch.division.tokens
         of_words = {w: rivals[t] for w, t in enumerate(tokens.tolist()) if t in rivals}
         words = sorted(of_words)
-        setup = predictor.setup
-        record = NameRecord.of(setup.features)
-        if record is None:
-            observations = setup.features([doc], setup.settings.sequences)
-        else:
-            parts = predictor.completed(record.read([doc], setup.settings.sequences))
-            observations = setup.features.observe(parts)  # type: ignore[attr-defined]
-            completed = iter(parts)
-            record.refill(lambda *_: next(completed), predictor.texts)
-        names = self.trained.names
-        if record is not None:
-            # The names of the Doc's features come from the Doc, even if the model stores none.
-            keys = np.concatenate((self.model.unigram.keys, self.model.bigram.keys))
-            near = sorted({min(w + step, len(tokens) - 1) for w in words for step in (0, 1)})
-            hashes = np.concatenate(
-                [
-                    observations.unigram_hashes[near].ravel(),
-                    observations.bigram_hashes[near].ravel(),
-                    observations.value_keys,
-                ]
-            )
-            names = Names()
-            names.add(record.names(np.intersect1d(hashes, keys)))
+        observations, names = _observed(predictor, doc, words)
         rival_ids = {
             w: -1 if rival is None else self._ids([rival], predictor.labels)[0]
             for w, rival in sorted(of_words.items())
         }
         texts = [doc[t].text for t in tokens.tolist()]
         explainer = Explainer(
-            self.model, observations, labels=labels[tokens], names=names, rivals=rival_ids
+            self.model,
+            observations,
+            labels=labels[tokens],
+            names=self.trained.names if names is None else names,
+            rivals=rival_ids,
         )
         explained = explainer.tokens(marginals[tokens], texts)
         by_token = dict(zip(tokens[words].tolist(), explained, strict=True))
@@ -494,6 +476,38 @@ class Probabilities:
                 message = Errors.SC409.format(name=self.name, label=label, known=", ".join(known))
                 raise SparseCRFError(message)
         return [ids[label] for label in labels]
+
+
+def _observed(
+    predictor: DocPredictor, doc: Doc, words: Sequence[int]
+) -> tuple[Observations, Names | None]:
+    """Return the observations of a Doc, and the names of the features of some of its words.
+
+    The names come from the Doc, even if the model stores none; None for custom featurizers.
+    """
+    from .features.naming import NameRecord
+
+    setup, model = predictor.setup, predictor.model
+    record = NameRecord.of(setup.features)
+    if record is None:
+        return setup.features([doc], setup.settings.sequences), None
+    parts = predictor.completed(record.read([doc], setup.settings.sequences))
+    observations: Observations = setup.features.observe(parts)  # type: ignore[attr-defined]
+    completed = iter(parts)
+    record.refill(lambda *_: next(completed), predictor.texts)
+    # Features of pairs of labels are weighed at the second word of a pair.
+    near = sorted({min(w + step, observations.n_tokens - 1) for w in words for step in (0, 1)})
+    hashes = np.concatenate(
+        [
+            observations.unigram_hashes[near].ravel(),
+            observations.bigram_hashes[near].ravel(),
+            observations.value_keys,
+        ]
+    )
+    keys = np.concatenate((model.unigram.keys, model.bigram.keys))
+    names = Names()
+    names.add(record.names(np.intersect1d(hashes, keys)))
+    return observations, names
 
 
 def _words(batch: Batch, start: int, length: int, number: int) -> tuple[int, list[int]]:

@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.features.attributes.clusters import OF_WORDS
+from spacy_sparsecrf.pipeline.features.naming import hash_names
 from spacy_sparsecrf.pipeline.features.word_labels import (
     FOLDS,
     SHARE,
@@ -109,6 +110,14 @@ def test_a_saved_pipeline_knows_the_labels_of_words_and_names_their_features(nlp
     lines = [*own.dump()]
     assert any("word_labels[-1]=DT|word_labels[0]=NN/VB" in line for line in lines)
     assert not any(line.startswith("#") for line in lines)
+
+
+def test_labels_of_digits_are_texts_in_the_names_of_features():
+    nlp = pipeline()
+    train(nlp, examples_of(nlp, [(["the", "cat"], ["1", "2"])] * 10), 2)
+    names = nlp.get_pipe("sparse_crf").named().by_hash()
+    assert any("word_labels[0]=1" in name for name in names.values())
+    assert hash_names([*names.values()]).tolist() == [*names]
 
 
 @pytest.mark.parametrize("key", ["prior", "init_weights"])

@@ -11,8 +11,9 @@ r"""Readable names of features: their syntax, and the file that stores them.
 farther away. Features of another program's patterns are written as in that program, with braces
 around the values of macros: u01:{the}/{cat}. A backslash escapes the next character; \t, \n and \r
 are a tab and line ends, \u001b is a character of `errors.UNSAFE`. A backslash also precedes a text
-that looks like a distance or a number, except for numbers in word classes, whose values are always
-texts: cluster("brown",4)[0]=0110. A name determines what is hashed, and is unique to its feature.
+that looks like a distance or a number, except for numbers of `cluster` and `word_labels`, whose
+values are always texts: cluster("brown",4)[0]=0110. A name determines what is hashed, and is unique
+to its feature.
 """
 
 import json
@@ -88,7 +89,7 @@ def write_name(parts: Iterable[Part]) -> str:
 
 def _has_texts(attribute: str) -> bool:
     """Return whether the values of an attribute are always texts, even if they are digits."""
-    return attribute.startswith("cluster(")
+    return attribute.startswith(("cluster(", "word_labels["))
 
 
 def write_value(value: Value, is_text: bool = False) -> str:

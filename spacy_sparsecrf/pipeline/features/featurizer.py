@@ -29,7 +29,7 @@ from .attributes.attribute import (
     Values,
     WordReader,
 )
-from .attributes.clusters import OF_WORDS, Cluster, WordLabels
+from .attributes.clusters import OF_WORDS, Cluster, LabelsOfWord
 from .attributes.phrases import Phrase, restored, saved
 from .attributes.word_vectors import BinnedVector, RealVector, width_of_vectors
 from .attributes.words import FUNCTIONS, seen
@@ -298,7 +298,7 @@ class Featurizer(PlanFeaturizer):
         self.written_out = without_sets(self.templates, self.parsed)
         self._phrase_lists = self._check_keys(Phrase, self.phrases)
         self._class_lists = self._check_keys(Cluster, self.clusters)
-        self.reads_word_labels = any(isinstance(read, WordLabels) for read in self.plan.first)
+        self.reads_word_labels = any(isinstance(read, LabelsOfWord) for read in self.plan.first)
         self._lists: dict[str, PhraseList] | None = None if self._phrase_lists else {}
         self._classes: dict[str, WordClasses] | None = None if self._class_lists else {}
         self._word_labels: WordClasses | None = None

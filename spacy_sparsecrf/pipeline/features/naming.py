@@ -18,7 +18,7 @@ from ...crf.corpus.numbering import Hashes, Longs
 from ...crf.corpus.readings import Readings, hash_values
 from ...crf.kernels.layout import Tokens
 from ...crf.model.names import ALWAYS, read_feature
-from .attributes.clusters import WordLabels
+from .attributes.clusters import LabelsOfWord
 from .cell_names import CellNames, TokenValues, hashed_number
 from .featurizer import PlanFeaturizer, by_vocab
 from .plan import seed_of
@@ -206,11 +206,11 @@ class NameRecord:
         self._tokens.know([read], dict(zip(values.tolist(), texts, strict=True)))
 
     @property
-    def _word_labels(self) -> tuple[WordLabels, int]:
+    def _word_labels(self) -> tuple[LabelsOfWord, int]:
         """The attribute of the labels of words, which templates read, and its lexical column."""
         column = 0
         for read in self._features.plan.words:
-            if isinstance(read, WordLabels):
+            if isinstance(read, LabelsOfWord):
                 return read, column
             column += read.width()
         raise AssertionError

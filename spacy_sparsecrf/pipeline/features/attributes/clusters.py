@@ -50,7 +50,7 @@ class Cluster(WordAttribute):
 
 
 @dataclass(frozen=True)
-class WordLabels(WordAttribute):
+class LabelsOfWord(WordAttribute):
     """The labels of the word in the training data, see `word_labels`."""
 
     NAMES = (WORD_LABELS,)

@@ -15,7 +15,7 @@ from ....errors import nearest
 from ..cursor import Cursor
 from .annotation import Annotation
 from .attribute import Attribute
-from .clusters import Cluster, WordLabels
+from .clusters import Cluster, LabelsOfWord
 from .document import DocLower, DocNeighbour, DocRun, DocTitle
 from .expressions import Expression
 from .extensions import Extension, Real
@@ -27,7 +27,7 @@ from .word_vectors import BinnedVector
 from .words import Affix, Word
 
 _CLASSES: tuple[type[Attribute], ...] = (
-    *(Word, Affix, Expression, Ngrams, Cluster, WordLabels),
+    *(Word, Affix, Expression, Ngrams, Cluster, LabelsOfWord),
     *(Annotation, Extension, Span, Phrase, BinnedVector),
     *(PredictedLabel, LabelElsewhere, EntityElsewhere),
     *(DocLower, DocTitle, DocNeighbour, DocRun),
