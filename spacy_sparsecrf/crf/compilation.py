@@ -16,13 +16,20 @@ N_OF_PREDICTION, N_OF_TRAINING = 7, 40
 _warn_once = cache(warn)  # of each message
 
 
-@cache  # one listener per process
-def watch_compilation() -> Any:
+def watch_compilation(n_expected: int = N_OF_PREDICTION) -> Any:
     """Report the compilation of kernels, and warn if they cannot be cached. Imports numba.
 
+    n_expected: about how many kernels the caller needs.
     RETURNS: the listener. Its `with_notice` is whether to log `_NOTICE` before the first kernel;
-        n_expected: number of kernels in that notice; n_compiled: number so far.
+        n_compiled: number so far.
     """
+    listener = _listener()
+    listener.n_expected = n_expected
+    return listener
+
+
+@cache  # one per process, as numba's events
+def _listener() -> Any:
     from numba.core import event
 
     from .kernels.numba_support import is_kept

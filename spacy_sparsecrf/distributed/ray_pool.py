@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
+from uuid import uuid4
 from warnings import catch_warnings, simplefilter
 from weakref import finalize
 
@@ -23,8 +24,8 @@ _PATIENCE = 300.0
 _STORE_BYTES = 200_000_000
 
 
-# An item for each pool on the cluster started here, which the components of a pipeline share.
-_pools: list[bool] = []
+# Namespace of a cluster that a pool has started, which other components of the pipeline share.
+_NAMESPACE = "spacy_sparsecrf"
 
 
 class _Actor:
@@ -54,15 +55,15 @@ class RayWorkerPool(WorkerPool):
         self._on = on
         self._n_lost = 0
         # Calls that a replaced worker repeats: methods, and the arguments of each worker.
-        self._kept: list[tuple[str, list[Args]]] = []
+        self._repeated: list[tuple[str, list[Args]]] = []
         with catch_warnings():
             simplefilter("ignore")  # Ray's warnings do not concern users of this package
-            is_own = _connect(on)
+            is_ours = _connect(on)
             # A cluster started here runs nothing else, and must have room for another component.
-            self._n_cpus = 0 if is_own else on.cpus_per_worker
+            self._n_cpus = 0 if is_ours else on.cpus_per_worker
             self._make = ray.put(make)
             self._actors = [self._start() for _ in range(on.num_workers)]
-            self._end = finalize(self, _stop, self._actors, is_own)
+            self._end = finalize(self, _stop, self._actors, is_ours)
             # At exit before Ray's own end, which it has registered when it was imported.
             self._end.atexit = False
             atexit.register(self._end)
@@ -76,23 +77,24 @@ class RayWorkerPool(WorkerPool):
         return len(self._actors)
 
     def _start(self) -> Any:
+        # Ray lists the actors that have names: as long as there is one, the cluster is used.
         actor = ray.remote(num_cpus=self._n_cpus, max_restarts=0)(_Actor)
-        return actor.remote(self._make)
+        return actor.options(name=uuid4().hex).remote(self._make)
 
-    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
+    def ask(self, method: str, arguments: Sequence[Args], *, keep: bool = False) -> list[Any]:
         """See `WorkerPool.ask`."""
         with catch_warnings():
             simplefilter("ignore")
-            pending = [self._call(i, method, args) for i, args in enumerate(each)]
-            results = [self._result(i, method, each[i], ref) for i, ref in enumerate(pending)]
+            pending = [self._call(i, method, args) for i, args in enumerate(arguments)]
+            answers = [self._answer(i, method, arguments[i], ref) for i, ref in enumerate(pending)]
         if keep:
-            self._kept.append((method, list(each)))
-        return results
+            self._repeated.append((method, list(arguments)))
+        return answers
 
     def _call(self, i: int, method: str, args: Args) -> Any:
         return self._actors[i].call.remote(method, *args)
 
-    def _result(self, i: int, method: str, args: Args, pending: Any) -> Any:
+    def _answer(self, i: int, method: str, args: Args, pending: Any) -> Any:
         """Return the result of worker i; a lost worker is replaced."""
         while True:
             try:
@@ -114,7 +116,7 @@ class RayWorkerPool(WorkerPool):
             logger.info("worker %d was lost and is replaced", i)
             self._actors[i] = self._start()
             try:
-                ray.get([self._call(i, method, each[i]) for method, each in self._kept])
+                ray.get([self._call(i, method, args[i]) for method, args in self._repeated])
                 return
             except RayActorError as again:
                 error = again
@@ -133,31 +135,28 @@ def _first_line(error: Exception) -> str:
 
 
 def _connect(on: Any) -> bool:
-    """Connect to a cluster, or start one. RETURNS: whether it was started here."""
+    """Connect to a cluster, or start one. RETURNS: whether a pool of this process started it."""
     if ray.is_initialized():
-        _pools.extend(_pools[:1])
-        return bool(_pools)
+        return bool(ray.get_runtime_context().namespace == _NAMESPACE)
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if on.address is None:
         settings["num_cpus"] = on.num_workers * on.cpus_per_worker
         settings |= {"include_dashboard": False, "object_store_memory": _STORE_BYTES}
+        settings["namespace"] = _NAMESPACE
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray.init(address=on.address or "local", **settings)
     except (RayError, ConnectionError, RuntimeError, ValueError) as error:
         values = {"address": on.address, "reason": _first_line(error)}
         raise SparseCRFError(Errors.SC909.format(**values)) from error
-    if on.address is None:
-        _pools.append(True)
     return on.address is None
 
 
-def _stop(actors: list[Any], is_own: bool) -> None:
+def _stop(actors: list[Any], is_ours: bool) -> None:
+    """Stop the actors, and their cluster if it was started here and no other pool uses it."""
     if not ray.is_initialized():
         return
     for actor in actors:
         ray.kill(actor)
-    if is_own:
-        _pools.pop()
-        if not _pools:
-            ray.shutdown()
+    if is_ours and not ray.util.list_named_actors():
+        ray.shutdown()

@@ -215,7 +215,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Return the settings of spaCy's loop. RAISES: SparseCRFError if a run cannot begin."""
         setup, loop = self.setup, Loop.of(nlp, self)
         progress.be_quiet(loop.quiet)
-        watch_compilation().n_expected = N_OF_TRAINING
+        watch_compilation(N_OF_TRAINING)
         facts = facts_of(setup, shards=shards, engine=setup.engine)
         compatible.check(facts, self.name, setup.solver)
         if loop.n_used:

@@ -45,7 +45,7 @@ def expected(folder) -> bytes:
 def test_two_workers_learn_the_same_though_both_are_lost(folder, expected, caplog):
     caplog.set_level("DEBUG", "spacy")
     _, pipe = begun(folder, Ray(num_workers=2), **SHIPPED)
-    team = pipe.training_run().partition.pool
+    team = pipe._state.record.pool
     for i in (0, 1):
         pipe.update([], sgd=object())
         ray.kill(team._actors[i])
@@ -57,7 +57,7 @@ def test_two_workers_learn_the_same_though_both_are_lost(folder, expected, caplo
 
 def test_workers_that_are_lost_too_often_end_the_run(folder):
     _, pipe = begun(folder, Ray(num_workers=1, max_restarts=0))
-    team = pipe.training_run().partition.pool
+    team = pipe._state.record.pool
     ray.kill(team._actors[0])
     with pytest.raises(SparseCRFError, match="SC907"):
         pipe.update([])

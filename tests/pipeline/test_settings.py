@@ -215,7 +215,7 @@ def test_docs_with_weights_or_missing_labels_stay_alone(weight, config):
     for example in () if config else examples[::2]:
         example.reference[1].tag_ = ""
     assert lengths_of_sequences(nlp, examples) == [3, 2] * 9
-    assert len(nlp.get_pipe("sparse_crf")._state.record._kept) == 1  # read at once
+    assert len(nlp.get_pipe("sparse_crf")._state.record._batches) == 1  # read at once
 
 
 @pytest.mark.parametrize("seed", range(5))
