@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import logsumexp
@@ -18,6 +19,8 @@ from spacy_sparsecrf.crf.decoding.plain import PlainChain
 from spacy_sparsecrf.crf.penalty import ElasticNet
 
 Path = tuple[int, ...]
+ProblemT = TypeVar("ProblemT", bound="Problem")
+VALUE_KEYS = np.arange(1, 100, dtype=np.uint64) << np.uint64(40)
 
 
 def overlap_groups(
@@ -97,6 +100,9 @@ class Problem:
     def sequences(self) -> list[range]:
         offsets = self.corpus.offsets
         return [range(a, b) for a, b in itertools.pairwise(offsets)]
+
+    def weighted_sequences(self) -> Iterator[tuple[range, float]]:
+        return zip(self.sequences(), self.corpus.weights, strict=True)
 
     def unigram_tests(self, t: int) -> np.ndarray:
         return self.corpus.uni_indices[self.corpus.uni_indptr[t] : self.corpus.uni_indptr[t + 1]]
@@ -222,7 +228,7 @@ def local_log_probabilities(problem: Problem, t: int, previous: int, pairs: bool
 
 def with_before(problem: Problem) -> Iterator[tuple[int, int, float]]:
     """Yield tokens with the label before, -1 if it is unknown, and the weight of the sequence."""
-    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
+    for tokens, weight in problem.weighted_sequences():
         for t in tokens:
             yield t, problem.n_labels if t == tokens[0] else problem.corpus.labels[t - 1], weight
 
@@ -289,11 +295,21 @@ def random_problem(
     missing: float = 0.0,
     weighted: bool = False,
     scale: float = 1.0,
+    n_real: int = 0,
+    of: type[ProblemT] = Problem,  # type: ignore[assignment]
     **kwargs: object,
-) -> tuple[Problem, Observations]:
-    """Draw a random corpus and weights; missing: share of tokens without a gold label."""
+) -> tuple[ProblemT, Observations]:
+    """Draw a random corpus and weights.
+
+    missing: share of tokens without a gold label; n_real: number of real-valued features; of: the
+    class of the problem.
+    """
     rng = np.random.default_rng(seed)
     observations = random_observations(rng, lengths, **kwargs)  # type: ignore[arg-type]
+    if n_real:
+        values = rng.normal(size=(sum(lengths), n_real)).astype(np.float32)
+        values[rng.random(values.shape) < 1 / 3] = 0.0
+        observations = replace(observations, values=values, value_keys=VALUE_KEYS[:n_real])
     labels = rng.integers(0, n_labels, sum(lengths)).astype(np.int32)
     labels[rng.random(len(labels)) < missing] = -1
     builder = CorpusBuilder()
@@ -301,7 +317,7 @@ def random_problem(
     builder.add(observations, labels, weights)
     corpus = builder.build()
     theta = scale * rng.normal(size=corpus.n_potential(n_labels))
-    return Problem(corpus, n_labels, theta), observations
+    return of(corpus, n_labels, theta), observations
 
 
 def bfgs_inverse(steps: np.ndarray, changes: np.ndarray, metric: np.ndarray) -> np.ndarray:

@@ -98,7 +98,7 @@ FAULTS |= {uncut: "sequences = 'words'"}
 
 @pytest.mark.parametrize(("features", "fact"), FAULTS.items())
 def test_features_with_a_fault(features, fact):
-    with pytest.raises(AssertionError, match=rf"^{features.__name__} breaks .*{fact}"):
+    with pytest.raises(AssertionError, match=fact):
         check_features(features, TAGGED)
 
 
@@ -133,7 +133,7 @@ class Short(TokenAttribute):
     ],
 )
 def test_targets_with_a_fault(target, fact):
-    with pytest.raises(AssertionError, match=f"breaks its interface.*{fact}"):
+    with pytest.raises(AssertionError, match=fact):
         check_target(target, TAGGED)
 
 
@@ -179,7 +179,7 @@ class Boasting(SGD):
     ],
 )
 def test_solvers_with_a_fault(solver, fact):
-    with pytest.raises(AssertionError, match=f"{type(solver).__name__} breaks .*{fact}"):
+    with pytest.raises(AssertionError, match=fact):
         check_solver(solver)
 
 
@@ -202,7 +202,7 @@ def test_losses_with_a_fault():
         (Sloping(1.0), "not the slope"),
         (Sloping(2.0, True), "changes the weights"),
     ):
-        with pytest.raises(AssertionError, match=f"Sloping breaks .*{fact}"):
+        with pytest.raises(AssertionError, match=fact):
             check_loss(loss, theta)
     with pytest.raises(AssertionError, match="not finite"):
         check_loss(Sloping(2.0), theta * np.inf)

@@ -21,6 +21,7 @@ from spacy_sparsecrf.errors import DOCUMENTATION, REPOSITORY
 from spacy_sparsecrf.tools.cli.config import make_config
 
 from .support.documents import ROOT, has_page
+from .support.processes import run_python
 
 pytest.importorskip("setuptools", "77")
 MADE = ".*", "__pycache__", "*.egg-info", "build", "dist", "site", "tests"
@@ -54,10 +55,7 @@ def dist(tmp_path_factory) -> Path:
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*MADE))
     # The package has subdirectories with ignored names.
     shutil.copytree(ROOT / "spacy_sparsecrf", source / "spacy_sparsecrf", dirs_exist_ok=True)
-    build = [sys.executable, "-c", BUILD]
-    env = {**os.environ, "SOURCE_DATE_EPOCH": "1000000000"}
-    done = subprocess.run(build, cwd=source, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_python("-c", BUILD, cwd=source, env={"SOURCE_DATE_EPOCH": "1000000000"})
     return source / "dist"
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from spacy_sparsecrf import progress
 
+from .support.processes import run_python
+
 # Slow tasks, with few seconds between lines.
 WORK = """
 import logging, time
@@ -28,9 +30,7 @@ with progress.Task("Digging", "holes", 3, range(3)) as shown:
 
 
 def run_on_pipes(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stderr
+    return run_python("-c", code).stderr
 
 
 def run_on_a_terminal(code: str) -> str:

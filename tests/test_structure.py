@@ -18,6 +18,7 @@ from .support.rooms import (
     PACKAGE,
     Module,
     modules,
+    relative_imports,
     room_of,
 )
 
@@ -59,14 +60,10 @@ def imported(module: Module, *, inside: bool = True) -> Iterator[str]:
     """
     known = modules()
     package = module.name.split(".") if module.is_package else module.name.split(".")[:-1]
-    for node in ast.walk(module.tree) if inside else module.tree.body:
-        if not isinstance(node, ast.ImportFrom) or not node.level:
-            continue
-        base = package[: len(package) - node.level + 1]
-        base += node.module.split(".") if node.module else []
-        for alias in node.names:
-            whole = ".".join([*base, alias.name])
-            yield whole if whole in known else ".".join(base) or "__init__"
+    nodes = ast.walk(module.tree) if inside else module.tree.body
+    for parts in relative_imports(nodes, package):
+        name = ".".join(parts)
+        yield name if name in known else ".".join(parts[:-1]) or "__init__"
 
 
 def libraries(module: Module) -> Iterator[str]:
@@ -354,14 +351,9 @@ def test_tests_share_the_helpers_of_one_folder():
             users[name] = {path, tests}
         if package[:1] != ["support"] and name not in ("__init__", "conftest", "reference"):
             strays += [] if name.startswith("test_") else [f"{path}: no test"]
-        for node in ast.walk(ast.parse(text)):
-            if not isinstance(node, ast.ImportFrom) or not node.level:
-                continue
-            base = package[: len(package) - node.level + 1]
-            for alias in node.names:
-                source = [*base, *(node.module or "").split("."), alias.name]
-                strays += [f"{path}: {part}" for part in source if part.startswith("test_")]
-                if source[:1] == ["support"] and package[:2] != source[:2]:
-                    users.setdefault(source[1] or alias.name, set()).add(path)
+        for parts in relative_imports(ast.walk(ast.parse(text)), package):
+            strays += [f"{path}: {part}" for part in parts if part.startswith("test_")]
+            if parts[0] == "support" and package[:2] != parts[:2]:
+                users.setdefault(parts[1], set()).add(path)
     assert strays == []
     assert [helper for helper, files in users.items() if len(files) < 2] == []

@@ -3,8 +3,6 @@
 import json
 import logging
 import re
-import subprocess
-import sys
 import warnings
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -17,6 +15,7 @@ from spacy.util import load_config, logger
 
 from ..conftest import SHIPPED_CONFIG
 from ..support.commands import run_spacy
+from ..support.processes import run_python
 from ..support.toy import accuracy, docs_of, tags_of
 
 pytestmark = pytest.mark.usefixtures("level_of_the_logger")
@@ -175,10 +174,8 @@ def test_an_installed_package_tags(package_dir, model_best, corpus, tmp_path):
     pytest.importorskip("pip", reason="installs with pip")
     pytest.importorskip("setuptools", "70.1", reason="builds wheels offline")
     target = tmp_path / "site"
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
-    install += ["--no-build-isolation", "--target", str(target), str(package_dir)]
-    done = subprocess.run(install, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", target]
+    run_python("-m", "pip", "install", *options, package_dir)
     words = corpus.dev[0][0]
     code = (
         f"import json, sys; sys.path.append({str(target)!r})\n"
@@ -186,7 +183,6 @@ def test_an_installed_package_tags(package_dir, model_best, corpus, tmp_path):
         f"doc = nlp(Doc(nlp.vocab, words={words!r}))\n"
         "print(json.dumps([token.tag_ for token in doc]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = run_python("-c", code)
     nlp = spacy.load(model_best)
     assert [json.loads(done.stdout)] == tags_of([nlp(docs_of(nlp, corpus.dev)[0])])

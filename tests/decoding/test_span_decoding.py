@@ -21,6 +21,7 @@ from ..support.toy import blank_with
 
 # Docs of these tests have no tags, which the default span templates read.
 pytestmark = pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
+drawn = given(data=st.data(), seed=st.integers(0, 1000))
 
 TEMPLATES = ["b:", "u:", "u:lower[0]", "u:lower[-1]"]
 FACTORIES = {"sparse_crf_ner": "ents", "sparse_crf_spans": "sc"}
@@ -68,7 +69,7 @@ def words_of(draw: st.DrawFn) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", LETTERS)
-@given(data=st.data(), seed=st.integers(0, 1000))
+@drawn
 def test_no_illegal_sequence_is_predicted(scheme, data, seed):
     labels = data.draw(label_sets(scheme))
     nlp = with_random_weights(labels, seed, scheme=scheme)
@@ -84,7 +85,7 @@ def test_no_illegal_sequence_is_predicted(scheme, data, seed):
 
 @pytest.mark.parametrize("scheme", LETTERS)
 @pytest.mark.parametrize("name", FACTORIES)
-@given(data=st.data(), seed=st.integers(0, 1000))
+@drawn
 def test_what_is_set_is_predicted(name, scheme, data, seed):
     """The labels of other tokens are the most probable ones given the preset spans."""
     labels = [*Scheme(scheme).labels_of("X"), *Scheme(scheme).labels_of("Y-Z"), OUTSIDE]
@@ -106,7 +107,7 @@ def test_what_is_set_is_predicted(name, scheme, data, seed):
 @pytest.mark.parametrize("scheme", LETTERS)
 @pytest.mark.parametrize("name", FACTORIES)
 @settings(max_examples=25, deadline=None)
-@given(data=st.data(), seed=st.integers(0, 1000))
+@drawn
 def test_scores_are_the_probabilities_of_spans(name, scheme, data, seed):
     """Scores are sums over label sequences with the span; spans below the threshold are removed."""
     labels = [*Scheme(scheme).labels_of("X"), OUTSIDE]

@@ -2,8 +2,6 @@
 
 import gzip
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from spacy.training import Example
 
 from ..support.commands import run
 from ..support.peers import PEERS
+from ..support.processes import run_python
 from ..support.toy import make_sentences
 
 pytestmark = pytest.mark.usefixtures("own_extensions")
@@ -76,13 +75,11 @@ def test_columns_that_patterns_read_are_named_and_labelled_as_by_the_peers(
 
 def test_a_fresh_process_labels_by_an_imported_model(tmp_path):
     """It says what it reads; columns that the file lacks are refused, as is the target's column."""
-    command = [sys.executable, "-m", "spacy_sparsecrf"]
     for line in (
         ["import", PEERS / "five.wapiti", "model", "--target", "_.y"],
         ["label", "model", PEERS / "five.txt", "out"],
     ):
-        done = subprocess.run([*command, *line], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0 and "_.column4" in done.stdout, done.stderr
+        assert "_.column4" in run_python("-m", "spacy_sparsecrf", *line, cwd=tmp_path).stdout
     found = (tmp_path / "out").read_text(encoding="utf8").splitlines()
     assert [line.split(" ")[-1:] for line in found] == [
         line.split(" ")[-1:] for line in FIVE.splitlines()

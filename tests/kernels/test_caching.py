@@ -24,6 +24,8 @@ from spacy_sparsecrf.crf.kernels import cache_dir, cache_files
 from spacy_sparsecrf.crf.kernels.numba_support import caching, kernel
 from spacy_sparsecrf.errors import SparseCRFWarning
 
+with_owners = pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
+
 # An audit hook refuses writes as a read-only disk does, also for root.
 READ_ONLY = """
 import os, sys
@@ -150,7 +152,7 @@ def test_new_code_goes_to_the_first_place_that_takes_it(package, home, tmp_path)
     assert len(files(package)) == 1
 
 
-@pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
+@with_owners
 def test_code_that_others_may_have_written_is_left_alone(package, home, tmp_path):
     cache = tmp_path / "cache"
     run(package, home, SUM + "run()", cache)
@@ -174,7 +176,7 @@ def test_code_that_others_may_have_written_is_left_alone(package, home, tmp_path
     assert "Compiling sum_columns" in told
 
 
-@pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
+@with_owners
 @pytest.mark.parametrize(
     ("of_folder", "of_source", "is_safe"),
     [
@@ -457,7 +459,7 @@ SWAPS = {
 }
 
 
-@pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
+@with_owners
 @pytest.mark.parametrize("swap", SWAPS)
 def test_who_may_write_is_checked_on_all_of_the_path_before_each_load(
     swap, package, home, tmp_path
@@ -471,7 +473,7 @@ def test_who_may_write_is_checked_on_all_of_the_path_before_each_load(
     assert told.count("[SCW210]") == 1 and "1240, 0 loaded" in told
 
 
-@pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
+@with_owners
 @pytest.mark.parametrize(("mode", "is_used"), [(0o755, True), (0o777, False), (0o1777, True)])
 def test_directories_above_the_cache_are_checked(mode, is_used, package, home, tmp_path):
     (tmp_path / "a" / "b").mkdir(parents=True)

@@ -4,8 +4,6 @@ import ast
 import gc
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +13,8 @@ from numba.core.codegen import JITCodeLibrary
 
 from spacy_sparsecrf.crf.kernels import numba_support
 from spacy_sparsecrf.crf.kernels.numba_support import bind, inlined, kernel, linking
+
+from ..support.processes import run_python
 
 
 @inlined
@@ -162,10 +162,8 @@ def imported() -> set[str]:
 
 def run(*names: str, cache: Path) -> list[list[Any]]:
     """Return the output of `missing_names` for each name."""
-    command = [sys.executable, "-m", "tests.support.missing_names", *names]
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
+    environment = {"NUMBA_CACHE_DIR": str(cache)}
+    done = run_python("-m", "tests.support.missing_names", *names, env=environment)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -5,8 +5,6 @@ training and prediction to a check, which repeats them with equal arguments.
 """
 
 import json
-import os
-import subprocess
 import sys
 import time
 import warnings
@@ -41,6 +39,7 @@ from spacy_sparsecrf.tools.cli.warmup import all_kinds, train_and_predict
 from ..reference import lattice_edges, random_graph, random_problem
 from ..support.compiled_cases import all_kernels
 from ..support.layouts import LAYOUTS
+from ..support.processes import run_python
 from ..support.processors import NATIVE, imitating
 from ..support.reference_values import random_value_problem
 from ..support.runs import training_of
@@ -264,11 +263,7 @@ def test_kernels_leave_the_same_numbers_compiled_and_in_python(precision, n_kept
     # In a new process, because code that is bound to a kernel is kept until the process ends.
     call = f"check({precision!r}, {n_kept})"
     code = f"from tests.kernels.test_same_results import check; {call}"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    sys.stdout.write(done.stdout)
+    sys.stdout.write(run_python("-c", code, cwd=ROOT).stdout)
 
 
 @pytest.mark.slow
@@ -277,13 +272,7 @@ def test_all_solvers_train_the_same_models_for_processors(tmp_path):
     newest = "skylake-avx512" if binding.get_host_cpu_features().get("avx512vl") else NATIVE
     found = []
     for cpu in ("x86-64-v3", newest):
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.support.processors"],
-            capture_output=True,
-            text=True,
-            env={**os.environ, **imitating(cpu, tmp_path)},
-        )
-        assert done.returncode == 0, done.stderr
+        done = run_python("-m", "tests.support.processors", env=imitating(cpu, tmp_path))
         found.append(json.loads(done.stdout))
     assert len(found[0]) > 10
     assert [name for name in found[0] if found[0][name] != found[1][name]] == []

@@ -37,7 +37,7 @@ def slow_curvature(problem: Problem) -> np.ndarray:
     """Return the sum of w p (1 - p) over tokens where a weight can be active, by enumeration."""
     total = Problem(problem.corpus, problem.n_labels, np.zeros_like(problem.theta))
     n = problem.n_labels
-    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
+    for tokens, weight in problem.weighted_sequences():
         if (problem.corpus.labels[tokens.start : tokens.stop] < 0).all():
             continue
         pairs = np.zeros((len(tokens), n + 1, n))

@@ -18,7 +18,7 @@ from spacy_sparsecrf.crf.loss.workspace import LIMITS, Limits
 
 from ..reference import Problem, random_problem
 from ..support.kernel_functions import compiled
-from ..support.layouts import LAYOUTS, in_every_layout
+from ..support.layouts import LAYOUTS, in_all_layouts, in_every_layout
 from ..support.learning_cases import enumerated_hessian, loss_of, partial_problem
 from ..support.reference_values import random_value_problem
 
@@ -97,7 +97,7 @@ def check_loss_of(
     np.testing.assert_allclose(few, sizes[-3:], atol=1e-10)
 
 
-@pytest.mark.parametrize("limits", [LIMITS, *LAYOUTS.values()], ids=["rule", *LAYOUTS])
+@in_all_layouts
 @every_problem
 @pytest.mark.parametrize("stored", [-1, 2])
 def test_hessian_products(name, limits, stored):
@@ -185,7 +185,7 @@ def hessian_of(name: str) -> np.ndarray:
     return enumerated_hessian(made(name, 0.6)[0])
 
 
-@pytest.mark.parametrize("limits", [LIMITS, *LAYOUTS.values()], ids=["rule", *LAYOUTS])
+@in_all_layouts
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if "real" not in name])
 def test_examples_add_up(name, limits):
     problem, chosen, expected, gradient = made(name, 0.6)

@@ -13,7 +13,7 @@ from spacy_sparsecrf.crf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.crf.parallel import Workers
 
 from ..reference import Problem, random_problem
-from ..support.layouts import LAYOUTS
+from ..support.layouts import LAYOUTS, in_all_layouts
 from ..support.learning_cases import loss_of, partial_problem
 from ..support.reference_values import random_value_problem
 
@@ -169,7 +169,7 @@ def results(
 
 
 @pytest.mark.parametrize("n_threads", [2, 7])
-@pytest.mark.parametrize("limits", [LIMITS, *LAYOUTS.values()], ids=["rule", *LAYOUTS])
+@in_all_layouts
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_threads_change_no_bit(name, limits, n_threads):
     expected, found = results(name, limits), results(name, limits, n_threads)

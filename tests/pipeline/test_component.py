@@ -3,7 +3,6 @@
 import copy
 import os
 import shutil
-import subprocess
 import sys
 import threading
 from dataclasses import fields
@@ -20,6 +19,7 @@ from spacy.training import Example
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from ..conftest import Corpus
+from ..support.processes import run_python
 from ..support.toy import (
     accuracy,
     blank_with,
@@ -236,10 +236,7 @@ def test_two_processes_after_a_parallel_training_step(method, tmp_path):
     script.write_text(IN_PROCESSES, encoding="utf8")
     # Put the tests on the script's path.
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    given = {"timeout": 300, "env": {**os.environ, "PYTHONPATH": path}}
-    command = [sys.executable, str(script), method]
-    done = subprocess.run(command, capture_output=True, text=True, **given)
-    assert done.returncode == 0, done.stderr
+    run_python(script, method, timeout=300, env={"PYTHONPATH": path})
 
 
 def test_only_training_changes_the_model(nlp, corpus):

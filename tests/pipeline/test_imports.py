@@ -1,13 +1,13 @@
 """Imported modules, and imports with missing packages, each in a new process."""
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import spacy_sparsecrf
+
+from ..support.processes import run_python
 
 SETTINGS = ["crf.solvers.owlqn", "crf.solvers.bcd", "crf.model.model", "crf.decoding.decoder"]
 NUMERICS = ["crf.corpus.encoded", "crf.penalty", "crf.training.run", "crf.training.training"]
@@ -79,8 +79,7 @@ assert not any(name.startswith("spacy_sparsecrf.crf.graphs.") for name in sys.mo
 
 @pytest.mark.parametrize("code", [WITHOUT_SPACY, WITH_SPACY], ids=["without", "with"])
 def test_what_is_imported_with_and_without_spacy(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_python("-c", code)
 
 
 def test_type_checkers_find_what_users_import_and_other_names_are_errors():

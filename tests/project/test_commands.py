@@ -3,8 +3,6 @@
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from spacy.cli.debug_config import debug_config
 from spacy.cli.init_config import fill_config
 from weasel.util.config import load_project_config
 
+from ..support.processes import run_python
 from ..support.projects import MEASUREMENTS, PROJECT, run, write_all
 
 TRIAL = {"bench_size": "quick", "study_size": "quick", "lavergne_size": "quick"}
@@ -110,15 +109,12 @@ def test_demo_runs_from_end_to_end(tmp_path):
     project = tmp_path / "project"
     ignored = shutil.ignore_patterns("measurements", *_WRITTEN, "project.lock")
     shutil.copytree(PROJECT, project, ignore=ignored)
-    run = [sys.executable, "-m", "spacy", "project", "run", "all", str(project)]
-    run += ["--vars.train_words", "1000"]
-    done = subprocess.run(run, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    command = ["-m", "spacy", "project", "run", "all", project, "--vars.train_words", 1000]
+    done = run_python(*command)
     assert srsly.read_json(project / "metrics" / "tickets.json")["ents_f"] > 0.9
     assert re.search("Hamburg: B-CITY.*word_acc.*Hamburg: B-CITY", done.stdout, flags=re.DOTALL)
     assert srsly.read_json(project / "metrics" / "pronunciations.json")["phoneme_acc"] > 0.5
-    again = subprocess.run(run, check=True, capture_output=True, text=True)
-    assert again.stdout.count("nothing changed") == 8
+    assert run_python(*command).stdout.count("nothing changed") == 8
 
 
 @pytest.mark.parametrize("options", ["--cap 0.5", "--tolerance 0.1", "--products --all-pairs"])

@@ -2,16 +2,15 @@
 
 import importlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import spacy_sparsecrf
+
+from .processes import run_python
 
 # Name, type and float width of each argument of a call; see `signatures`.
 Call = list[tuple[str, str, str]]
@@ -36,10 +35,8 @@ def compile_all(cache: Path, *precision: str, **environment: str) -> tuple[Signa
 
     precision: none for the command `warmup`. RETURNS: argument types, standard output and error.
     """
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment}
-    command = [sys.executable, "-m", "tests.support.signatures", *precision]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
+    environment = {"NUMBA_CACHE_DIR": str(cache), **environment}
+    done = run_python("-m", "tests.support.signatures", *precision, env=environment)
     told, _, found = done.stdout.rpartition("\n")
     return json.loads(found), told, done.stderr
 

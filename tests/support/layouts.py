@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.crf.loss.workspace import Limits
+from spacy_sparsecrf.crf.loss.workspace import LIMITS, Limits
 
 # Minimum share of the tokens from which a feature is in matrices, by the resulting layout.
 _SHARES = {"matrices": 0.0, "frequent": 0.27, "entries": np.inf}
@@ -19,3 +19,7 @@ LAYOUTS = {
     for name, share in _SHARES.items()
 }
 in_every_layout = pytest.mark.parametrize("limits", LAYOUTS.values(), ids=list(LAYOUTS))
+# The same, and as the cost model chooses.
+in_all_layouts = pytest.mark.parametrize(
+    "limits", [LIMITS, *LAYOUTS.values()], ids=["rule", *LAYOUTS]
+)

@@ -109,7 +109,7 @@ def covariance(problem: Problem, tokens: range, agree: bool) -> np.ndarray:
 
 def enumerated_hessian(problem: Problem) -> np.ndarray:
     total = np.zeros((len(problem.theta), len(problem.theta)))
-    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
+    for tokens, weight in problem.weighted_sequences():
         if len(tokens):
             constrained = covariance(problem, tokens, agree=True)
             total += weight * (covariance(problem, tokens, agree=False) - constrained)

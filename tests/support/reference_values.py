@@ -4,12 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.crf.corpus.encoded import Observations
 
-from ..reference import Problem, random_observations
-
-VALUE_KEYS = np.arange(1, 100, dtype=np.uint64) << np.uint64(40)
+from ..reference import Problem, random_problem
 
 
 class ValueProblem(Problem):
@@ -25,38 +22,11 @@ class ValueProblem(Problem):
         total.mu[self.corpus.value_features, label] += weight * self.corpus.values[t]
 
 
-def random_values(rng: np.random.Generator, n: int, n_values: int) -> np.ndarray:
-    """Draw values, about a third of them 0."""
-    values = rng.normal(size=(n, n_values)).astype(np.float32)
-    values[rng.random(values.shape) < 1 / 3] = 0.0
-    return values
-
-
 def random_value_problem(
-    seed: int,
-    n_labels: int,
-    lengths: list[int],
-    *,
-    n_real: int = 3,
-    missing: float = 0.0,
-    weighted: bool = False,
-    scale: float = 1.0,
-    **kwargs: object,
+    seed: int, n_labels: int, lengths: list[int], *, n_real: int = 3, **options: object
 ) -> tuple[ValueProblem, Observations]:
     """Draw a problem as `random_problem`; n_real: number of real-valued features."""
-    rng = np.random.default_rng(seed)
-    observations = replace(
-        random_observations(rng, lengths, **kwargs),  # type: ignore[arg-type]
-        values=random_values(rng, sum(lengths), n_real),
-        value_keys=VALUE_KEYS[:n_real],
-    )
-    labels = rng.integers(0, n_labels, sum(lengths)).astype(np.int32)
-    labels[rng.random(len(labels)) < missing] = -1
-    builder = CorpusBuilder()
-    builder.add(observations, labels, rng.uniform(0.5, 2.0, len(lengths)) if weighted else None)
-    corpus = builder.build()
-    theta = scale * rng.normal(size=corpus.n_potential(n_labels))
-    return ValueProblem(corpus, n_labels, theta), observations
+    return random_problem(seed, n_labels, lengths, n_real=n_real, of=ValueProblem, **options)
 
 
 def with_repeated_tests(problem: ValueProblem) -> Problem:

@@ -1,6 +1,7 @@
 """Modules of the package, and what each room of it may import."""
 
 import ast
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -66,6 +67,15 @@ def room_of(name: str) -> str:
     parts = name.split(".")
     prefixes = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
     return next((prefix for prefix in prefixes if prefix in MAY_IMPORT), parts[0])
+
+
+def relative_imports(nodes: Iterable[ast.AST], package: list[str]) -> Iterator[list[str]]:
+    """Yield the names that relative imports in a package import, by their parts."""
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1]
+            base += node.module.split(".") if node.module else []
+            yield from ([*base, alias.name] for alias in node.names)
 
 
 @cache

@@ -24,7 +24,7 @@ OPTIONS = [{}, {"missing": 0.3, "weighted": True}, {"n_values": 9}]
 
 def gold_tokens(problem: Problem) -> Iterator[tuple[float, np.ndarray, int]]:
     """Yield weight, features and gold label of each token that has one."""
-    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
+    for tokens, weight in problem.weighted_sequences():
         for t in tokens:
             if problem.corpus.labels[t] >= 0:
                 yield weight, problem.unigram_tests(t), problem.corpus.labels[t]

@@ -1,8 +1,5 @@
 """Training gives the same files in every process."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +7,7 @@ import pytest
 
 from ..conftest import SHIPPED_CONFIG
 from ..support.commands import run_spacy
+from ..support.processes import run_python
 
 
 def read_files(directory: Path, replace: Callable[[bytes], bytes]) -> dict[str, bytes]:
@@ -27,14 +25,8 @@ def test_model_directories_are_the_same_whatever_hash_seed_and_threads(corpus, t
     options = [SHIPPED_CONFIG, *corpus.arguments, "--training.max_steps", "3"]
     n_threads = "--components.sparse_crf.n_threads"
     run_spacy("train", *options, "--output", here, n_threads, 1)
-    command = [sys.executable, "-m", "spacy", "train", *map(str, options), n_threads, "2"]
-    done = subprocess.run(
-        [*command, "--output", str(there)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONHASHSEED": "2"},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    command = ["-m", "spacy", "train", *options, n_threads, 2, "--output", there]
+    run_python(*command, env={"PYTHONHASHSEED": "2"})
     files = [
         read_files(path / "model-last", lambda data, n=n: data.replace(b"n_threads = %d" % n, b""))
         for n, path in ((1, here), (2, there))

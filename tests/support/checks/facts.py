@@ -1,5 +1,6 @@
 """Assertions of the checks, with messages."""
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -7,17 +8,12 @@ import numpy as np
 from spacy_sparsecrf.errors import SparseCRFError
 
 
-def require(part: Any, fact: str, holds: object) -> None:
-    """Check a condition. fact: states the violation. RAISES: AssertionError with part and fact."""
-    if not holds:
-        name = getattr(part, "__name__", type(part).__name__)
-        raise AssertionError(f"{name} breaks its interface: {fact}")
+def require_same(fact: str, got: Any, expected: Any) -> None:
+    """Check that two values are equal; arrays, also in lists or tuples, must be bit-identical.
 
-
-def require_same(part: Any, fact: str, got: Any, expected: Any) -> None:
-    """Check that two values are equal; arrays, also in lists or tuples, must be bit-identical."""
-    if not _same(got, expected):
-        require(part, f"{fact} ({_short(got)}, not {_short(expected)})", False)
+    fact: states the violation.
+    """
+    assert _same(got, expected), f"{fact} ({reprlib.repr(got)}, not {reprlib.repr(expected)})"
 
 
 def is_refused(function: Any, *args: Any, **named: Any) -> bool:
@@ -35,8 +31,3 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     return bool(a == b)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]} ..."

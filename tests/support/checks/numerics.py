@@ -24,7 +24,7 @@ from spacy_sparsecrf.crf.training.run import laid_out
 from spacy_sparsecrf.crf.training.training import Problem, Training
 from spacy_sparsecrf.errors import SparseCRFError
 
-from .facts import is_refused, require, require_same
+from .facts import is_refused, require_same
 
 _PENALTIES = [(0.3, 0.1), (0.0, 0.5)]
 _NONE = (0.0, 0.0)
@@ -76,24 +76,26 @@ def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 
     """
     before = theta.copy()
     value, gradient = loss.value_and_grad(theta)
-    require_same(loss, "it changes the weights", theta, before)
-    require(loss, "the gradient is not [K] float64", gradient.shape == theta.shape)
-    require(loss, "the gradient is not [K] float64", gradient.dtype == np.float64)
-    require(loss, "value or gradient is not finite", np.isfinite([value, *gradient]).all())
+    require_same("it changes the weights", theta, before)
+    assert gradient.shape == theta.shape, "the gradient is not [K] float64"
+    assert gradient.dtype == np.float64, "the gradient is not [K] float64"
+    assert np.isfinite([value, *gradient]).all(), "value or gradient is not finite"
     kept, rng = gradient.copy(), np.random.default_rng(0)
     if (curvature := getattr(loss, "curvature", None)) is not None:
         fact = curvature(gradient)
-        good = fact.shape == theta.shape and np.isfinite(fact).all() and (fact >= 0.0).all()
-        require(loss, "the curvature is not [K] numbers >= 0", good)
+        assert fact.shape == theta.shape and np.isfinite(fact).all() and (fact >= 0.0).all(), (
+            "the curvature is not [K] numbers >= 0"
+        )
     for _ in range(5):
         direction = rng.normal(size=len(theta))
         step = 1e-5 * direction / max(float(np.linalg.norm(direction)), 1.0)
         ahead, behind = (loss.value_and_grad(theta + s)[0] for s in (step, -step))
         slope, found = 2.0 * float(kept @ step), ahead - behind
-        error = f"the gradient is not the slope: {slope:.9g} where the loss changes by {found:.9g}"
-        require(loss, error, abs(slope - found) <= max(rtol * abs(slope), atol))
+        assert abs(slope - found) <= max(rtol * abs(slope), atol), (
+            f"the gradient is not the slope: {slope:.9g} where the loss changes by {found:.9g}"
+        )
     again = loss.value_and_grad(theta)
-    require_same(loss, "it is another at the same weights", [*again], [value, kept])
+    require_same("it is another at the same weights", [*again], [value, kept])
 
 
 def check_solver(solver: BatchSolver[Any]) -> None:
@@ -118,18 +120,18 @@ def check_solver(solver: BatchSolver[Any]) -> None:
     """
     for key in (field.name for field in fields(solver) if field.init and field.name in _TOO_LOW):
         value = _TOO_LOW[key]
-        require(solver, f"it takes {key} = {value}", is_refused(replace, solver, **{key: value}))
+        assert is_refused(replace, solver, **{key: value}), f"it takes {key} = {value}"
     kind = "memm" if "single tokens" in solver.requires else "chain"
     tried = [p for p in _PENALTIES if _check_start(solver, ElasticNet(*p), kind)] or [_NONE]
     taken = tried != [_NONE] or _check_start(solver, ElasticNet(*_NONE), kind)
-    require(solver, "it refuses all problems", taken)
+    assert taken, "it refuses all problems"
     for l1, l2 in tried:
         options = {"l1": l1, "l2": l2, "kind": kind}
         _check_going_on(solver, options)
         (_check_minimum if solver.exact else _check_learning)(solver, options)
         alone = _run(solver, options, n_labels=1)
         alone.step()
-        require_same(solver, "of one label it learns something", alone.model().n_active, 0)
+        require_same("of one label it learns something", alone.model().n_active, 0)
 
 
 def _run(solver: BatchSolver[Any], options: dict[str, Any], n_labels: int = _N_LABELS) -> Training:
@@ -155,13 +157,14 @@ def _check_start(solver: BatchSolver[Any], penalty: ElasticNet, kind: str) -> bo
         state = solver.start(working, penalty, theta)
     except SparseCRFError:
         return False
-    require(solver, "its state is not a state_type", isinstance(state, solver.state_type))
+    assert isinstance(state, solver.state_type), "its state is not a state_type"
     for name in solver.columns:
         found = np.asarray(getattr(state, name, 0.0))
-        require(solver, f"its state has no {name} [K]", found.shape[-1:] == theta.shape)
+        assert found.shape[-1:] == theta.shape, f"its state has no {name} [K]"
     _check_remap(solver, full, working, penalty, state)
-    refused = is_refused(solver.start, working, penalty, np.full(len(theta), np.nan))
-    require(solver, "it starts from weights that are no numbers", refused)
+    assert is_refused(solver.start, working, penalty, np.full(len(theta), np.nan)), (
+        "it starts from weights that are no numbers"
+    )
     return True
 
 
@@ -178,9 +181,9 @@ def _check_remap(
     smaller = laid_out(full, kept, solver)
     _, gradient = evaluate(smaller, penalty, theta[kept])
     moved = solver.remap(smaller, penalty, state, kept, gradient)
-    require_same(solver, "another working set changes its weights", moved.theta, theta[kept])
+    require_same("another working set changes its weights", moved.theta, theta[kept])
     reached = solver.step(smaller, penalty, moved)
-    require(solver, "its objective is not finite", np.isfinite(reached.objective))
+    assert np.isfinite(reached.objective), "its objective is not finite"
 
 
 def _check_going_on(solver: BatchSolver[Any], options: dict[str, Any]) -> None:
@@ -189,18 +192,18 @@ def _check_going_on(solver: BatchSolver[Any], options: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
         for _ in range(2):
             reached = whole.step()
-            require_same(solver, "threads change it", others[0].step(), reached)
+            require_same("threads change it", others[0].step(), reached)
         whole.save(Path(folder) / "run")
         others.append(_run(solver, options | {"n_threads": 2}))
         others[-1].resume(Path(folder) / "run")
     for _ in range(3):
         reached = whole.step()
-        require(solver, "its objective is not finite", np.isfinite(reached.objective))
+        assert np.isfinite(reached.objective), "its objective is not finite"
         found = [other.step() for other in others]
-        require_same(solver, "a saved run, or one on more threads, differs", found, [reached] * 2)
+        require_same("a saved run, or one on more threads, differs", found, [reached] * 2)
     weights = [[*other.weights] for other in others]
     expected = [[*whole.weights]] * 2
-    require_same(solver, "a saved run, or one on more threads, differs", weights, expected)
+    require_same("a saved run, or one on more threads, differs", weights, expected)
 
 
 def _converged(solver: BatchSolver[Any], tolerance: float, options: dict[str, Any]) -> Training:
@@ -208,8 +211,7 @@ def _converged(solver: BatchSolver[Any], tolerance: float, options: dict[str, An
     for _ in range(_MOST):
         if run.step().converged:
             return run
-    require(solver, f"it has not converged after {_MOST} outer iterations", False)
-    return run
+    raise AssertionError(f"it has not converged after {_MOST} outer iterations")
 
 
 @cache
@@ -225,22 +227,25 @@ def _check_objective(solver: BatchSolver[Any], run: Training, options: dict[str,
     theta[coordinates] = values
     value, gradient = full.restrict(full.coordinates("all")).value_and_grad(theta)
     expected = value + penalty.value(theta)
-    fact = f"it reports an objective of {run.objective!r}, which is {expected!r}"
-    require(solver, fact, abs(run.objective - expected) <= 1e-8 * value)
+    assert abs(run.objective - expected) <= 1e-8 * value, (
+        f"it reports an objective of {run.objective!r}, which is {expected!r}"
+    )
     return penalty.distance(theta, gradient)
 
 
 def _check_minimum(solver: BatchSolver[Any], options: dict[str, Any]) -> None:
     run, least = _converged(solver, _TOLERANCE, options), _least(**options)
-    fact = f"its minimum is {run.objective!r}, that of OWL-QN {least!r}"
-    require(solver, fact, run.objective <= least * (1.0 + 1e-6))
+    assert run.objective <= least * (1.0 + 1e-6), (
+        f"its minimum is {run.objective!r}, that of OWL-QN {least!r}"
+    )
     distance = _check_objective(solver, run, options)
-    fact = f"it says that it has converged, {distance:.3g} from the subdifferential"
-    require(solver, fact, distance <= 10.0 * _TOLERANCE)
+    assert distance <= 10.0 * _TOLERANCE, (
+        f"it says that it has converged, {distance:.3g} from the subdifferential"
+    )
     if options["l1"]:
         options = options | {"l1": 1e6}
         empty = _converged(solver, _TOLERANCE, options)
-        require_same(solver, "it leaves weights at l1 = 1e6", empty.model().n_active, 0)
+        require_same("it leaves weights at l1 = 1e6", empty.model().n_active, 0)
         _check_objective(solver, empty, options)
 
 
@@ -251,5 +256,6 @@ def _check_learning(solver: BatchSolver[Any], options: dict[str, Any]) -> None:
         run.step()
     _check_objective(solver, run, options)
     wrong = float((Decoder(run.model()).viterbi(observations) != corpus.labels).mean())
-    fact = f"after 10 outer iterations {wrong:.0%} of the labels that it has seen are wrong"
-    require(solver, fact, wrong <= 0.4)
+    assert wrong <= 0.4, (
+        f"after 10 outer iterations {wrong:.0%} of the labels that it has seen are wrong"
+    )
