@@ -15,7 +15,8 @@ from .external_models import CRFPP, CRFSUITE, KINDS, WAPITI, TrainedModel, start
 class Exporter:
     """A program that models are exported to.
 
-    write: returns a model as the program writes it; has_patterns: whether patterns generate
+    write: returns a model as the program writes it, from which `read_model` reads the same weights,
+    bit for bit; has_patterns: whether patterns generate
     features, also of pairs of labels, from columns, or else the data has the names of features,
     which may be numbers, and the label first; has_memm: whether it applies MEMMs; separators:
     expression of the characters that no field has; longest_line: bytes that it reads, 0 for all.
@@ -36,11 +37,6 @@ class Exporter:
     def field(self, text: str) -> str:
         """Return a text as one field of the program's files."""
         return re.sub(self.separators, lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def write_model(model: TrainedModel) -> bytes:
-    """Return a model as its program writes it; `read_model` reads the same weights, bit for bit."""
-    return EXPORTERS[model.program].write(model)
 
 
 def _write_crfsuite(model: TrainedModel) -> bytes:

@@ -95,8 +95,8 @@ def test_folds_need_no_development_data(tmp_path, hard):
 
 @pytest.mark.parametrize(("options", "shown"), [((), "Interrupted"), (("0.001s",), "budget")])
 def test_the_best_so_far_is_written(options, shown, tmp_path, hard, monkeypatch):
-    def interrupted(*arguments: Any) -> Iterator[Trial]:
-        found = original(*arguments)
+    def interrupted(*arguments: Any, **receivers: Any) -> Iterator[Trial]:
+        found = original(*arguments, **receivers)
         yield next(found)
         if not options:
             raise KeyboardInterrupt

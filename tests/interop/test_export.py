@@ -20,7 +20,7 @@ from spacy.training import Example
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.interop.exporters import write_model
+from spacy_sparsecrf.interop.exporters import EXPORTERS
 from spacy_sparsecrf.interop.exporting import export, sequences
 from spacy_sparsecrf.interop.external_features import names_of
 from spacy_sparsecrf.interop.external_models import TrainedModel, read_model
@@ -173,7 +173,7 @@ def check(
 ) -> TrainedModel:
     """Export a component; compare all labels and probabilities. by: opens the model."""
     found = export(pipe, program)
-    path.write_bytes(write_model(found))
+    path.write_bytes(EXPORTERS[found.program].write(found))
     shown = "".join(sequences(pipe, found, examples))
     Path(f"{path}.data").write_text(shown, encoding="utf8", newline="\n")
     labels, shares = (by or BY[program])(path)
@@ -336,7 +336,7 @@ def test_import_and_export_keep_all_bits(name, own_extensions, tmp_path):
     if name == "crfsuite":
         crfsuite(*make_xy(40), source := tmp_path / name)
     given = read_model(source)
-    again.write_bytes(write_model(given))
+    again.write_bytes(EXPORTERS[given.program].write(given))
     read = read_model(again)
     assert weights_of(read) == weights_of(given)
     assert (read.labels, read.patterns, read.features) == (
@@ -349,7 +349,7 @@ def test_import_and_export_keep_all_bits(name, own_extensions, tmp_path):
     config = {"features": imported.features, "model": imported.model.kind, "target": target}
     pipe = blank_with(learning={"dtype": "float64"}, **config).get_pipe("sparse_crf")
     set_weights(pipe, imported.model, imported.names, name)
-    again.write_bytes(write_model(export(pipe, given.program)))
+    again.write_bytes(EXPORTERS[given.program].write(export(pipe, given.program)))
     called = dict(zip(given.features, given.features, strict=True))
     if name == "crfsuite":
         called |= dict(zip(given.features[:-1], names_of(given.features[:-1], TESTS), strict=True))

@@ -14,7 +14,6 @@ from spacy.training import Example
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.settings import DecodingSettings
 from spacy_sparsecrf.tools.analysis.calibration import (
-    Threshold,
     best_weight,
     calibrate,
     reliability,
@@ -60,9 +59,10 @@ scored = st.lists(st.tuples(st.sampled_from([0.1, 0.4, 0.5, 0.9, 1.0]), st.boole
 @given(scored)
 def test_a_threshold_is_the_least_that_the_bound_allows(pairs):
     p, right = (np.array(column) for column in zip(*pairs, strict=True))
-    n, share, value, n_kept, right_kept = threshold_of(p, right, 0, precision=0.7)
+    found = threshold_of("A", p, right=right, n_gold=0, precision=0.7)
+    value, n_kept, right_kept = found.value, found.n_kept, found.right_kept
     most = 1.0 - 0.7
-    assert (n, share) == (len(p), pytest.approx(right.mean()))
+    assert (found.n, found.right) == (len(p), pytest.approx(right.mean()))
     allowed = [
         t for t in np.unique(p) if (np.sum(~right[p >= t]) + 1) / (np.sum(p >= t) + 1) <= most
     ]
@@ -83,7 +83,7 @@ def test_the_best_threshold_has_the_largest_f(pairs, n_missed, beta):
     def f_of(t: float) -> float:
         return (1 + beta**2) * np.sum(right[p >= t]) / (np.sum(p >= t) + beta**2 * n_gold)
 
-    found = Threshold("A", n_gold, *threshold_of(p, right, n_gold, beta=beta))
+    found = threshold_of("A", p, right=right, n_gold=n_gold, beta=beta)
     assert f_of(found.value) == pytest.approx(max(map(f_of, p)))
     assert found.value == 0.0 or found.n_kept == np.sum(p >= found.value)
     if beta == 1.0:

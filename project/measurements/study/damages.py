@@ -77,7 +77,7 @@ def own(path: Path) -> None:
 def with_patterns(path: Path, program: str) -> None:
     """Write a file of Wapiti or CRF++."""
     from spacy_sparsecrf.interop.crfsuite_file import ExternalWeights
-    from spacy_sparsecrf.interop.exporters import write_model
+    from spacy_sparsecrf.interop.exporters import EXPORTERS
     from spacy_sparsecrf.interop.external_models import TrainedModel
 
     rows = [(0, -1, 0, 1.5), (1, -1, 1, 0.25), (2, -1, 2, -0.5), (3, 1, 2, 2.0), (4, 0, 1, 1.0)]
@@ -90,7 +90,7 @@ def with_patterns(path: Path, program: str) -> None:
         weights=ExternalWeights.of(rows),
         n_columns=1,
     )
-    path.write_bytes(write_model(model))
+    path.write_bytes(EXPORTERS[program].write(model))
 
 
 # Uses

@@ -236,11 +236,10 @@ class Run:
 
         RAISES: ValueError if it does not fit this run.
         """
-        coordinates = state.coordinates
-        check_alike(replace(state, coordinates=0), RunState(0, state.solver))
-        is_array = isinstance(coordinates, np.ndarray) and coordinates.dtype == np.int64
-        if not is_array or coordinates.ndim != 1:
+        coordinates = np.asarray(state.coordinates)
+        if coordinates.dtype != np.int64 or coordinates.ndim != 1:
             raise ValueError("coordinates are no array of int64")
+        check_alike(state, RunState(coordinates, state.solver))
         ends = np.concatenate(([-1], coordinates, [self.loss.n_coordinates]))
         if not (ends[:-1] < ends[1:]).all():
             raise ValueError("coordinates do not rise, or are out of range")

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from ...errors import Errors, SparseCRFError
+from ..crfsuite_file import LARGEST
 
 _UNKNOWN = 0  # the number of an unknown attribute
 SEPARATOR = ":"
@@ -18,7 +19,6 @@ _MOST_CACHED = 1 << 22  # largest number of entries cached in a vocabulary that 
 _SIMPLE = (str, bytes, Real)
 _NUMBERS = (float, int)
 _BOOLS = ("bool", "bool_")  # names of numpy's type, which is no number to Python
-_LARGEST = 3.4028234663852886e38  # of float32
 
 
 class Numbered(NamedTuple):
@@ -203,7 +203,7 @@ def _read_dict(
             numbers.append(vocabulary[item])
         elif kind is dict:
             _read_dict(value, vocabulary.inner(key), numbers, values)
-        elif kind in _NUMBERS and type(key) is str and -_LARGEST <= value <= _LARGEST:
+        elif kind in _NUMBERS and type(key) is str and -LARGEST <= value <= LARGEST:
             if value != 1:
                 values[len(numbers)] = float(value)
             numbers.append(vocabulary[key])
@@ -246,7 +246,7 @@ def _valued(key: str, value: Any) -> Iterator[tuple[str, float]]:
     elif isinstance(value, Real) or type(value).__name__ in _BOOLS:
         # Compared before conversion, which may overflow for large integers.
         number: Any = value
-        if not -_LARGEST <= number <= _LARGEST:
+        if not -LARGEST <= number <= LARGEST:
             raise ValueError(f"{key!r} is {value!r}, which is not a finite number of 32 bits")
         yield key, float(number)
     elif isinstance(value, Iterable):

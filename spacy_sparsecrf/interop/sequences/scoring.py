@@ -15,7 +15,6 @@ from ...crf.decoding.sources import ScoredTokens
 from ...crf.kernels.layout import Csr
 from ...crf.kernels.numba_support import Bound
 from ...crf.kernels.values import score_numbered
-from ...crf.model.model import CRFModel
 from .item_encoding import ALWAYS, bigrams_of, rows_of
 from .items import Numbered
 from .opened_model import TrainedWeights
@@ -28,9 +27,16 @@ class CompiledRoad:
     """Predicts by kernels; see `prediction.PlainRoad`."""
 
     def __init__(self, weights: TrainedWeights, once: Once | None = None) -> None:
-        self._score = Scorer(weights.model, len(weights.attributes))
-        decoder = Decoder(weights.model)
+        model, n_attributes = weights.model, len(weights.attributes)
+        decoder = Decoder(model)
         self._decoder = decoder if once is None else OnceDecoder(decoder, once)
+        table, keys = model.unigram, np.arange(n_attributes + 2, dtype=np.uint64) + ALWAYS
+        ends = table.indptr[table.keys.searchsorted(keys)]
+        self._blocks = Csr(ends, table.labels.astype(np.int32))
+        self._weights = table.values.astype(np.float64)
+        self._padded = -(-model.n_outcomes // 8) * 8
+        self._chosen = bigrams_of(model, n_attributes)
+        self._has_pairs = bool(self._chosen.any())
 
     def chain(self, read: Numbered) -> Posterior:
         """Return the distribution of the label sequences of one sequence."""
@@ -44,26 +50,7 @@ class CompiledRoad:
         """Yield p(y_t = y | x) of each sequence: [T, Y]."""
         return _cut(read, self._decoder.marginals(self._score(read)))
 
-
-def _cut(read: Numbered, found: Array) -> Iterator[list[Any]]:
-    """Yield what was found for the tokens of each sequence."""
-    rows = found.tolist()
-    return (rows[a:b] for a, b in pairwise(read.ends))
-
-
-class Scorer:
-    """Scores tokens by a model with the keys of `encoding`. n_attributes: in its keys."""
-
-    def __init__(self, model: CRFModel, n_attributes: int) -> None:
-        table, keys = model.unigram, np.arange(n_attributes + 2, dtype=np.uint64) + ALWAYS
-        ends = table.indptr[table.keys.searchsorted(keys)]
-        self._blocks = Csr(ends, table.labels.astype(np.int32))
-        self._weights = table.values.astype(np.float64)
-        self._padded = -(-model.n_outcomes // 8) * 8
-        self._chosen = bigrams_of(model, n_attributes)
-        self._has_pairs = bool(self._chosen.any())
-
-    def __call__(self, read: Numbered) -> ScoredTokens:
+    def _score(self, read: Numbered) -> ScoredTokens:
         """Score the tokens of sequences."""
         numbers = np.fromiter(read.numbers, np.int64, len(read.numbers))
         sizes = np.array(read.sizes, np.int64)
@@ -81,3 +68,9 @@ class Scorer:
         tokens = np.repeat(np.arange(len(sizes)), sizes)
         rows = rows_of(tokens[is_bigram], numbers[is_bigram], len(sizes))
         return np.concatenate((np.full((len(sizes), 1), ALWAYS, np.uint64), rows), axis=1)
+
+
+def _cut(read: Numbered, of_tokens: Array) -> Iterator[list[Any]]:
+    """Yield the values of the tokens of each sequence."""
+    rows = of_tokens.tolist()
+    return (rows[a:b] for a, b in pairwise(read.ends))

@@ -87,7 +87,7 @@ class Tagger:
     _chain: "PlainChain | Posterior | None" = None
     _marginals: Any = None
 
-    def __init__(self, once: Names = (), weights: Weights | None = None) -> None:
+    def __init__(self, once: Names = (), weights: "Weights | None" = None) -> None:
         self.once = once
         if weights is not None:
             self._opened = Predictor(weights, once)

@@ -40,7 +40,7 @@ from ...pipeline.settings import DecodingSettings
 from ...pipeline.targets.spans import Span, SpanTarget
 from ...progress import Task
 from ..pages.rendering import Page
-from .error_analysis import one_of, spans_of
+from .error_analysis import labels_of, spans_of
 
 N_BINS = 10
 # Temperatures to try, and the distance from 0 and 1 to which probabilities in logs are clamped.
@@ -349,15 +349,16 @@ def _thresholds(judged: _Judged, precision: float | None, beta: float | None) ->
     thresholds = []
     for label in sorted({*judged.labels}):
         has_label = names == label
-        n_gold = judged.gold[label]
-        fields = threshold_of(
-            judged.probabilities[has_label],
-            judged.right[has_label],
-            n_gold,
-            precision=precision,
-            beta=beta,
+        thresholds.append(
+            threshold_of(
+                label,
+                judged.probabilities[has_label],
+                right=judged.right[has_label],
+                n_gold=judged.gold[label],
+                precision=precision,
+                beta=beta,
+            )
         )
-        thresholds.append(Threshold(label, n_gold, *fields))
     return thresholds
 
 
@@ -401,16 +402,18 @@ def reliability(probabilities: Floats, right: Mask) -> Reliability:
 
 
 def threshold_of(
+    label: str,
     probabilities: Floats,
+    *,
     right: Mask,
     n_gold: int,
     precision: float | None = None,
     beta: float | None = None,
-) -> tuple[int, float, float, int, float]:
+) -> Threshold:
     """Find the threshold of a label, see the module's docstring; of equal ones, the lowest.
 
     F_beta = (1 + beta^2) r / (k + beta^2 n_gold), where r of the k kept spans are right. Without a
-    precision or beta, all spans are kept. RETURNS: the fields of `Threshold` from `n` on.
+    precision or beta, all spans are kept.
     """
     order = np.argsort(-probabilities, kind="stable")
     p, wrong, n = probabilities[order], np.cumsum(1 - right[order]), len(order)
@@ -424,9 +427,15 @@ def threshold_of(
         fits = between & ((wrong + 1) / (counts + 1) <= most_wrong)
         fits[-1] |= wrong[-1] <= most_wrong * n
     k = int(counts[fits].max(initial=0))
-    value = 0.0 if k == n else float(p[k - 1]) if k else 1.0
-    right_kept = 1.0 - float(wrong[k - 1]) / k if k else 1.0
-    return n, 1.0 - float(wrong[-1]) / n, value, k, right_kept
+    return Threshold(
+        label,
+        n_gold=n_gold,
+        n=n,
+        right=1.0 - float(wrong[-1]) / n,
+        value=0.0 if k == n else float(p[k - 1]) if k else 1.0,
+        n_kept=k,
+        right_kept=1.0 - float(wrong[k - 1]) / k if k else 1.0,
+    )
 
 
 def _temperature(judge: Callable[[float], _Judged]) -> float:
@@ -499,8 +508,7 @@ def _judgements(
     assert predictions.scores is not None
     of_spans = iter(() if predictions.span_scores is None else predictions.span_scores.tolist())
     for example, ids, scores in zip(batch, predictions, predictions.scores, strict=True):
-        predicted = [(*pipe.label_data, "")[i] for i in ids.tolist()]
-        gold = list(map(one_of, pipe.target.gold(example), predicted))
+        gold, predicted = labels_of(pipe, example, ids)
         golden, counted = map(set, spans_of(pipe, gold, predicted))
         if isinstance(pipe.target, SpanTarget):
             spans = pipe.target.spans([ids], pipe.label_data).named()

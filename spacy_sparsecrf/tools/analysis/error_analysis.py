@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
+from ...crf.corpus.numbering import Ints
 from ...errors import Errors, SparseCRFError, refused_option
 from ...pipeline.component import SparseCRFPipe
 from ...pipeline.targets.matching import KINDS, Group, Matches, Score
@@ -293,8 +294,7 @@ class _Comparison:
         docs = [example.predicted for example in batch]
         for number, (example, ids) in enumerate(zip(batch, pipe.predict(docs), strict=True)):
             doc = example.predicted
-            predicted = [(*pipe.label_data, "")[i] for i in ids.tolist()]
-            gold = list(map(one_of, pipe.target.gold(example), predicted))
+            gold, predicted = labels_of(pipe, example, ids)
             self.n_gold += sum(map(bool, gold))
             gold_spans, predicted_spans = spans_of(pipe, gold, predicted)
             groups = self.matches.add(gold_spans, predicted_spans)
@@ -373,7 +373,15 @@ class _Comparison:
         return LabelledSpan(start, end, label=label, probability=probability)
 
 
-def one_of(gold: str | tuple[str, ...] | Not | None, predicted: str) -> str | None:
+def labels_of(
+    pipe: SparseCRFPipe, example: Example, ids: Ints
+) -> tuple[list[str | None], list[str]]:
+    """Return the gold and predicted labels of a Doc's tokens. ids: [N] int32, of the latter."""
+    predicted = [(*pipe.label_data, "")[i] for i in ids.tolist()]
+    return list(map(_one_of, pipe.target.gold(example), predicted)), predicted
+
+
+def _one_of(gold: str | tuple[str, ...] | Not | None, predicted: str) -> str | None:
     """Return the gold label; of several, the predicted label if among them, or else the first."""
     if isinstance(gold, Not):
         return predicted if predicted != gold.label else str(gold)

@@ -145,15 +145,11 @@ def _l2s(tunable: "TunableConfig", text: str | None) -> list[float]:
 def _values(key: str, text: str | None, of_config: float) -> list[float]:
     """Return the numbers of an option; without, those around the config's own."""
     if text is None:
-        return _around(of_config)
+        return [of_config, *(float(f"{factor * of_config:.3g}") for factor in (3, 1 / 3))]
     try:
         return [float(number.strip()) for number in text.split(",")]
     except ValueError:
         raise refused_option(key, text, "it has no numbers, separated by commas") from None
-
-
-def _around(value: float) -> list[float]:
-    return [value, *(float(f"{factor * value:.3g}") for factor in (3, 1 / 3))]
 
 
 # The table
