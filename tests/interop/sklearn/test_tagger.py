@@ -124,7 +124,7 @@ def test_before_a_sequence_is_set_there_are_no_tokens():
 
 
 def test_the_vocabulary_of_nested_dicts_keeps_a_bounded_number_of_entries(monkeypatch):
-    monkeypatch.setattr("spacy_sparsecrf.interop.sequences.items._MOST_KEPT", 10)
+    monkeypatch.setattr("spacy_sparsecrf.interop.sequences.items._MOST_CACHED", 10)
     vocabulary = Vocabulary({"near:w:a": 1}.get)
     for i in range(100):
         found = read_attributes([[{"near": {"w": "a"}, f"k{i}": {"w": f"{i}"}}]], vocabulary)
