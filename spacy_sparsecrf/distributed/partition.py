@@ -51,7 +51,7 @@ class WorkerShard:
             problem=problem,
             workers=self.workers,
         )
-        for name in ("evaluate", "gradient_at", "curvature_at", "violating", "coordinates"):
+        for name in ("evaluate", "terms_at", "violating", "coordinates"):
             setattr(self, name, getattr(self._losses, name))
         return self._losses.are_convex()
 

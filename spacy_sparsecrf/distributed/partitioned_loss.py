@@ -108,6 +108,10 @@ class _ShardWeights:
         return self.working.curvature(np.zeros(len(self.indices)))
 
 
+# Terms [k] of a shard's weights at the last evaluation of other ones; see `gradient_at`.
+TermsAt = Callable[[_ShardWeights, _ShardWeights, Floats], Floats]
+
+
 class _ShardLoss:
     """The loss of a shard, on the features that occur in it. number: of the shard."""
 
@@ -213,21 +217,9 @@ class ShardLosses:
         terms = [np.append(of_shard.gradient, of_shard.value) for of_shard in evaluations]
         return self._summed(indices, terms, len(theta) + 1)
 
-    def gradient_at(
-        self, working_set: "WorkingSet", evaluated: "WorkingSet", theta: Floats
-    ) -> Partials:
-        """Return sums [K] of the gradient at the last evaluation; see `_terms_at`."""
-        return self._terms_at(_ShardWeights.gradient_at, working_set, evaluated, theta)
-
-    def curvature_at(
-        self, working_set: "WorkingSet", evaluated: "WorkingSet", theta: Floats
-    ) -> Partials:
-        """Return sums [K] of the curvature at the last evaluation; see `_terms_at`."""
-        return self._terms_at(_ShardWeights.curvature_at, working_set, evaluated, theta)
-
-    def _terms_at(
+    def terms_at(
         self,
-        terms_of: Callable[[_ShardWeights, _ShardWeights, Floats], Floats],
+        terms_of: TermsAt,
         working_set: "WorkingSet",
         evaluated: "WorkingSet",
         theta: Floats,
@@ -320,22 +312,22 @@ class PartitionedWorkingLoss(WorkingLoss):
     def gradient_at(self, evaluated: "PartitionedWorkingLoss", theta: Floats) -> Floats:
         """Return the gradient at the last evaluation of a loss on a subset of the weights."""
         self._loss.evaluated = evaluated, theta
-        return self._at_evaluated("gradient_at")
+        return self._at_evaluated(_ShardWeights.gradient_at)
 
     def curvature(self, gradient: Floats) -> Floats:
         """Approximate the diagonal of the Hessian; see `WorkingLoss.curvature`."""
-        curvature = self._at_evaluated("curvature_at")
+        curvature = self._at_evaluated(_ShardWeights.curvature_at)
         is_pair = self.coordinates >= self._loss.coding.first_pair
         # The sum of a single worker is an array of another process, which is not writable.
         return np.where(is_pair, np.maximum(curvature + gradient, 0.0), curvature)
 
-    def _at_evaluated(self, method: str) -> Floats:
-        """Return sums over shards at the last evaluation; method: of `ShardLosses`."""
+    def _at_evaluated(self, terms_of: TermsAt) -> Floats:
+        """Return sums over shards at the last evaluation; terms_of: the terms of a shard."""
         assert self._loss.evaluated is not None
         evaluated, theta = self._loss.evaluated
         partition = self._loss.partition
         weights = partition.pool.share(theta)
-        return partition.summed(method, self.shared, evaluated.shared, weights)
+        return partition.summed("terms_at", terms_of, self.shared, evaluated.shared, weights)
 
 
 class PartitionedLoss(Loss):

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.crf.corpus.coordinates import Coordinates
 from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.crf.corpus.transform import without_idle
 from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
@@ -165,14 +164,3 @@ def test_a_warning_of_pairs_shows_who_made_the_problem():
     with pytest.warns(SparseCRFWarning, match="SCW340") as caught:
         ask()
     assert caught[0].lineno == ask.__code__.co_firstlineno + 1
-
-
-def test_listed_labels_of_a_feature_are_the_only_ones_with_weights():
-    corpus = random_problem(3, 4, [4, 3])[0].corpus
-    coding = Coordinates.of(corpus, 4)
-    allowed = {0: [1, 3], 3: [0], coding.n_unigram + 2: [2, 3]}
-    listed = np.array([feature * 4 + y for feature, own in allowed.items() for y in own])
-    own = np.arange(corpus.n_potential(4))
-    pairs = zip(*coding.locate(own), strict=True)
-    expected = [y % 4 in allowed.get(f, range(4)) for f, y in pairs]
-    assert coding.admits(listed, own).tolist() == expected

@@ -37,7 +37,7 @@ def restricted(
     problem: Problem, precision: str = "float64", n_threads: int = 1, limits: Limits = LIMITS
 ) -> ChainWorkingLoss:
     workers = Workers(n_threads)
-    loss = ChainLoss(problem.corpus, problem.n_labels, workers, precision, limits=limits)
+    loss = ChainLoss(problem.corpus, problem.n_labels, workers, precision=precision, limits=limits)
     return loss.restrict(np.flatnonzero(problem.theta))
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from lavergne.experiments import EXPERIMENTS
-from lavergne.stages import Stages, WindowReader
+from lavergne.stages import Stages, WindowReader, admits, begin_limited
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.crf.corpus.coordinates import Coordinates
 from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
 from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
@@ -18,9 +19,10 @@ from spacy_sparsecrf.crf.parallel import Workers
 from spacy_sparsecrf.crf.penalty import ElasticNet
 from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.crf.solvers.solver import optimality
-from spacy_sparsecrf.crf.training.training import CHAIN, NOT_POLISHED, Training
+from spacy_sparsecrf.crf.training.training import NOT_POLISHED
 from spacy_sparsecrf.pipeline.features.templates import parse_templates
 
+from ..support.reference import random_problem
 from ..support.toy import ENGLISH
 
 FAMILIES = {
@@ -115,8 +117,8 @@ def reference(case: Case, family: str, stage: int, model: CRFModel, by_label: bo
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("by_label", [False, True])
 def test_a_stage_admits_windows_whose_largest_parts_are_active(family, by_label):
-    def begin(corpus, *, problem, init):
-        return corpus, problem.limited
+    def begin(corpus, *, limited, init):
+        return corpus, limited
 
     case = Case(family, words_of(1, 12), begin, by_label=by_label)
     expected: Pairs = set()
@@ -126,7 +128,7 @@ def test_a_stage_admits_windows_whose_largest_parts_are_active(family, by_label)
             assert not case.stages.is_last
             case.stages.advance(model)
         expected |= reference(case, family, stage, model, by_label)
-        assert case.named(*case.stages.training(CHAIN, None)) == expected
+        assert case.named(*case.stages.training(None)) == expected
     assert case.stages.is_last
     assert len(expected) < len(case.named(case.corpus, np.empty(0, np.int64)))
 
@@ -134,7 +136,7 @@ def test_a_stage_admits_windows_whose_largest_parts_are_active(family, by_label)
 @pytest.mark.parametrize("by_label", [False, True])
 def test_each_stage_ends_at_the_minimum_of_the_admitted_weights(by_label):
     begin = partial(
-        Training,
+        begin_limited,
         labels=list("xyz"),
         solver=OWLQN(tolerance=1e-7, window=0.0),
         l1=0.5,
@@ -145,7 +147,7 @@ def test_each_stage_ends_at_the_minimum_of_the_admitted_weights(by_label):
     for _ in range(case.reader.n_stages):
         if model is not None:
             case.stages.advance(model)
-        training = case.stages.training(CHAIN, model)
+        training = case.stages.training(model)
         while not training.step().converged:
             pass
         model = training.model(NOT_POLISHED, "float64")
@@ -160,6 +162,17 @@ def test_each_stage_ends_at_the_minimum_of_the_admitted_weights(by_label):
         assert optimality(penalty, state.theta, state.gradient) <= 1e-5
         assert training.objective == pytest.approx(state.value, rel=1e-9)
     assert len(coordinates) < case.corpus.n_potential(N_LABELS)
+
+
+def test_listed_labels_of_a_feature_are_the_only_ones_with_weights():
+    corpus = random_problem(3, 4, [4, 3])[0].corpus
+    coding = Coordinates.of(corpus, 4)
+    allowed = {0: [1, 3], 3: [0], coding.n_unigram + 2: [2, 3]}
+    listed = np.array([feature * 4 + y for feature, own in allowed.items() for y in own])
+    own = np.arange(corpus.n_potential(4))
+    pairs = zip(*coding.locate(own), strict=True)
+    expected = [y % 4 in allowed.get(f, range(4)) for f, y in pairs]
+    assert admits(coding, listed, own).tolist() == expected
 
 
 def admitted_coordinates(case: Case) -> np.ndarray:

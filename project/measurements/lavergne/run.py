@@ -34,7 +34,7 @@ from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 from spacy_sparsecrf.registry import crf_solvers
 
 from .experiments import EXPERIMENTS, SETTINGS, WARM_START, Experiment
-from .stages import Stages, WindowReader
+from .stages import Stages, WindowReader, begin_limited
 
 # Experiments of a trial: one of each type.
 QUICK = (
@@ -80,21 +80,19 @@ class Run:
         self.dev, self.test = (source.scored(featurizer, p, self.labels) for p in (dev, test))
         settings = {**SETTINGS.get(experiment.solver, {}), **experiment.settings}
         begin = partial(
-            Training,
+            begin_limited if read else Training,
             labels=self.labels,
             solver=crf_solvers.get(f"spacy_sparsecrf.{experiment.solver}.v1")(**settings),
             l1=experiment.l1,
             l2=experiment.l2,
             n_threads=1,
             warm_start=WarmStart(**WARM_START) if experiment.warm_start else WarmStart(epochs=0),
-        )
-        self._problem = Problem(
-            observed_only=experiment.observed_only, precision=experiment.precision
+            problem=Problem(observed_only=experiment.observed_only, precision=experiment.precision),
         )
         self._stages: Stages | None = None
         self._begun = 0
         if read is None:
-            self.training = begin(self.corpus, problem=self._problem)
+            self.training = begin(self.corpus)
             potential = self.corpus.n_potential(len(self.labels))
             observed = experiment.observed_only
             self.admitted = self.training.size.n_potential if observed else potential
@@ -104,7 +102,7 @@ class Run:
             self._begin_stage(self._stages)
 
     def _begin_stage(self, stages: Stages, init: CRFModel | None = None) -> None:
-        self.training = stages.training(self._problem, init)
+        self.training = stages.training(init)
         self.admitted, self._begun = stages.n_admitted, len(self.errors)
 
     def _advance(self, stages: Stages) -> None:

@@ -7,17 +7,23 @@ its parts are active. Each stage starts from the weights of the one before.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from spacy_sparsecrf.crf.corpus.coordinates import Coordinates
 from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
-from spacy_sparsecrf.crf.corpus.numbering import RowIndex, find_keys
+from spacy_sparsecrf.crf.corpus.numbering import RowIndex, find_ascending, find_keys
 from spacy_sparsecrf.crf.corpus.transform import reduced, with_distinct_contexts
+from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
+from spacy_sparsecrf.crf.loss.protocols import Loss
+from spacy_sparsecrf.crf.loss.wrappers import Limited
 from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
-from spacy_sparsecrf.crf.training.training import Problem, Training
+from spacy_sparsecrf.crf.parallel import Workers
+from spacy_sparsecrf.crf.training.training import CHAIN, Problem, Training
 from spacy_sparsecrf.pipeline.features.featurizer import Featurizer
 from spacy_sparsecrf.pipeline.features.templates import Template, parse_templates
 
@@ -70,7 +76,8 @@ class Stages:
     """Admits the windows of a corpus, stage by stage.
 
     corpus: read by reader; by_label: whether windows are admitted with single labels; begin: begins
-    a training run on a corpus, with a problem and an initial model. number: of the stage, from 0.
+    a training run on a corpus, with limits of labels (see `admits`) and an initial model.
+    number: of the stage, from 0.
     """
 
     def __init__(
@@ -116,8 +123,8 @@ class Stages:
             )
         self._admitted[-1] = False
 
-    def training(self, problem: Problem, init: CRFModel | None) -> Training:
-        """Begin the run of the stage. problem: without limits of features; init: a model."""
+    def training(self, init: CRFModel | None) -> Training:
+        """Begin the run of the stage, from a model."""
         admitted = self._admitted[self._row_of_feature]
         features = np.flatnonzero(admitted.any(axis=1))
         admitted = admitted[features]
@@ -125,7 +132,7 @@ class Stages:
         feature, label = np.nonzero(admitted & ~admitted.all(axis=1, keepdims=True))
         return self._begin(
             with_distinct_contexts(reduced(self._corpus, features)),
-            problem=replace(problem, limited=feature * admitted.shape[1] + label),
+            limited=feature * admitted.shape[1] + label,
             init=init,
         )
 
@@ -134,5 +141,41 @@ class Stages:
         """Number of weights that the admitted windows may have."""
         n_labels, n_unigram = self._admitted.shape[1], len(self._corpus.unigram_keys)
         n_outcomes = self._admitted[self._row_of_feature].sum(axis=1)
-        n_previous = self._corpus.widths(n_labels)[1] // n_labels
+        n_previous = n_labels + int(self._corpus.start_label)
         return int(n_outcomes[:n_unigram].sum() + n_outcomes[n_unigram:].sum() * n_previous)
+
+
+def begin_limited(
+    corpus: EncodedCorpus,
+    labels: Sequence[str],
+    *,
+    limited: NDArray[np.int64],
+    problem: Problem = CHAIN,
+    **settings: Any,
+) -> Training:
+    """Begin a run in which some features have weights for some labels only.
+
+    limited: see `admits`; problem: of a chain; settings: others of `Training`.
+    """
+    coding = Coordinates.of(corpus, len(labels))
+
+    def make_loss(corpus: EncodedCorpus) -> Loss:
+        loss = ChainLoss(corpus, len(labels), Workers(1), precision=problem.precision)
+        return Limited(loss, partial(admits, coding, limited))
+
+    return Training(corpus, labels, problem=problem, make_loss=make_loss, **settings)
+
+
+def admits(
+    coding: Coordinates, limited: NDArray[np.int64], coordinates: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which coordinates [n] may have weights if some features are limited: [n] bool.
+
+    limited: [m] int64, ascending, feature * Y + y: features listed there have weights for these
+    labels y only, with any previous label.
+    """
+    feature, _, label = coding.decode(coordinates)
+    bounds = np.searchsorted(limited, feature * coding.n_labels)
+    # A sentinel after the last one.
+    is_free: NDArray[np.bool_] = np.append(limited, -1)[bounds] // coding.n_labels != feature
+    return is_free | (find_ascending(limited, feature * coding.n_labels + label) >= 0)

@@ -9,6 +9,7 @@ from ...errors import Errors, SparseCRFError
 from .encoded import MISSING, EncodedCorpus, Observations
 from .index import NO_INDEX, ConjoinedRows, CorpusPart, FeatureCounts, build_index
 from .numbering import Array, Floats, Hashes, Ints, RowIndex, grown
+from .ragged import pointers
 
 # Arrays that arrive in batches, with provisional numbers, and their dtypes.
 _ARRIVING: dict[str, type[np.generic]] = {
@@ -95,7 +96,7 @@ class CorpusBuilder:
             offsets=arrived("offsets"),
             labels=arrived("labels"),
             weights=arrived("weights"),
-            uni_indptr=np.append(0, np.cumsum(arrived("n_features"), dtype=np.int64)),
+            uni_indptr=pointers(arrived("n_features")),
             uni_indices=arrived("features"),
             context=arrived("context"),
             start_label=self.start_label,

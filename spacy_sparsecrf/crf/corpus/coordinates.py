@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .encoded import EncodedCorpus
-from .numbering import Floats, Longs, Mask, concatenated_ranges, find_ascending
+from .numbering import Floats, Longs, Mask, concatenated_ranges
 
 NO_COORDINATES = np.empty(0, np.int64)
 
@@ -101,16 +101,3 @@ class Coordinates(NamedTuple):
     def split(self, coordinates: Longs) -> int:
         """Return the number of unigram weights among coordinates [n], ascending."""
         return int(np.searchsorted(coordinates, self.first_pair))
-
-    def admits(self, label_weights: Longs, coordinates: Longs) -> Mask:
-        """Return which coordinates [n] may have weights if some features are limited: [n] bool.
-
-        label_weights: [m] int64, ascending, feature * Y + y: features listed there have weights for
-        these labels y only, with any previous label.
-        """
-        feature, position = self.locate(coordinates)
-        bounds = np.searchsorted(label_weights, feature * self.n_labels)
-        # A sentinel after the last one.
-        is_free: Mask = np.append(label_weights, -1)[bounds] // self.n_labels != feature
-        label = position % self.n_labels
-        return is_free | (find_ascending(label_weights, feature * self.n_labels + label) >= 0)

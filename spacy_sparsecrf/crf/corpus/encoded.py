@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from .numbering import Array, Bytes, Floats, Hashes, Ints, Longs, Mask, Singles
+from .ragged import row_numbers
 
 MISSING = -1  # gold label of a token without one
 # Labels and the start label are stored in 16 bits.
@@ -167,19 +168,14 @@ class EncodedCorpus:
 
         The first mask excludes sequences of weight 0. In the second, each token has one label.
         """
-        lengths, n = np.diff(self.offsets), self.n_sequences
-        sequence = np.repeat(np.arange(n), lengths)
+        sequence, n = row_numbers(self.offsets), self.n_sequences
         n_known = np.bincount(sequence[self.labels != MISSING], minlength=n)
         n_sure = np.bincount(sequence[self.labels >= 0], minlength=n)
-        return (n_known > 0) & (self.weights > 0.0), n_sure == lengths
+        return (n_known > 0) & (self.weights > 0.0), n_sure == np.diff(self.offsets)
 
     def n_potential(self, n_labels: int) -> int:
         """Count the potential weights K = sum of Y per unigram and Y² (+ Y for the start
         label) per bigram feature (Lavergne 2010, section 2.1 and footnote 2).
         """
-        single, pair = self.widths(n_labels)
-        return len(self.unigram_keys) * single + len(self.bigram_keys) * pair
-
-    def widths(self, n_labels: int) -> tuple[int, int]:
-        """Count the potential weights of a unigram, and of a bigram feature."""
-        return n_labels, n_labels * (n_labels + int(self.start_label))
+        n_previous = n_labels + int(self.start_label)
+        return n_labels * (len(self.unigram_keys) + len(self.bigram_keys) * n_previous)

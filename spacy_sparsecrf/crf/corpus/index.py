@@ -17,6 +17,7 @@ from ..kernels.layout import Csr
 from . import numbering
 from .encoded import EncodedCorpus
 from .numbering import Array, Bytes, Hashes, Ints, Longs
+from .ragged import pointers
 
 
 class FeatureCounts(NamedTuple):
@@ -168,7 +169,7 @@ def joined(index: Index, corpora: Sequence[EncodedCorpus], start_label: bool) ->
 
     def ends(name: str) -> Longs:
         sizes = [np.diff(getattr(corpus, name)) for corpus in corpora]
-        return np.append(0, np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes])))
+        return pointers(np.concatenate([np.zeros(0, np.int64), *sizes]))
 
     return EncodedCorpus(
         offsets=ends("offsets"),

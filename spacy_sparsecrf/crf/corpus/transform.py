@@ -12,6 +12,7 @@ import numpy as np
 from ..kernels.layout import Csr
 from .encoded import MISSING, EncodedCorpus
 from .numbering import Floats, Ints, Longs, distinct_rows, positions
+from .ragged import row_numbers
 
 
 def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
@@ -32,7 +33,7 @@ def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
     # Labels are indices here: -1 for missing labels, -2 for the first set.
     by_label = np.concatenate((label_weights, means[::-1], [0.0]))
     is_labelled, size = corpus.labels != MISSING, corpus.n_sequences
-    sequence = np.repeat(np.arange(size), np.diff(corpus.offsets))[is_labelled]
+    sequence = row_numbers(corpus.offsets)[is_labelled]
     sums = np.bincount(sequence, by_label[corpus.labels[is_labelled]], minlength=size)
     counts = np.maximum(np.bincount(sequence, minlength=size), 1)
     return replace(corpus, weights=corpus.weights * np.divide(sums, counts))
@@ -127,7 +128,7 @@ def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
     # Rows of indices plus 1, padded with 0.
     lengths = np.diff(indptr)
     padded = np.zeros((len(lengths), int(lengths.max(initial=0))), np.int32)
-    row = np.repeat(np.arange(len(lengths)), lengths)
+    row = row_numbers(indptr)
     padded[row, np.arange(len(indices)) - indptr[row]] = indices + 1
     representatives, context = distinct_rows(padded)
     features = take(Csr(indptr, indices), representatives)

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ..corpus.numbering import Floats, Ints
+from ..corpus.ragged import row_numbers
 from ..kernels import log_space
 from ..kernels.log_space import Backward, Forward, Runs
 from ..kernels.numba_support import Bound
@@ -172,8 +173,6 @@ def span_probabilities(chains: Chains, spans: SpanEvents) -> Floats:
     """Compute the probabilities of M checked events: [M] float64."""
     backward = backward_arrays(chains, 0)
     forward = run(chains, backward)
-    n_sequences = len(chains.offsets) - 1
-    sequence = np.repeat(np.arange(n_sequences, dtype=np.int32), np.diff(chains.offsets))
     log_p = np.empty(len(spans.starts))
     no_labels = np.empty((0, chains.n_labels), bool)
     runs = Runs(
@@ -185,7 +184,7 @@ def span_probabilities(chains: Chains, spans: SpanEvents) -> Floats:
     )
     log_space.score_spans(
         scored=chains.scored,
-        sequence=sequence,
+        sequence=row_numbers(chains.offsets).astype(np.int32),
         forward=forward,
         backward=backward,
         runs=runs,

@@ -9,6 +9,7 @@ import numpy as np
 from ...errors import Errors, SparseCRFError
 from ..corpus.encoded import MISSING
 from ..corpus.numbering import Floats, Hashes, Ints, Longs, Mask, distinct_rows, number_features
+from ..corpus.ragged import pointers, row_numbers
 
 
 class Observed(NamedTuple):
@@ -66,7 +67,7 @@ class EncodedGraph:
     pair_ties: Floats | None = None
 
     def __post_init__(self) -> None:
-        graph = np.repeat(np.arange(self.n_graphs), np.diff(self.edge_offsets))
+        graph = row_numbers(self.edge_offsets)
         begin, end = self.offsets[graph], self.offsets[graph + 1]
         outside = ((self.ends < begin[:, None]) | (self.ends >= end[:, None])).any(axis=1)
         circular = self.ends[:, 0] == self.ends[:, 1]
@@ -139,8 +140,8 @@ class GraphBuilder:
         if not self._added:
             raise SparseCRFError(Errors.SC302)
         graphs = self._added
-        offsets = np.append(0, np.cumsum([len(graph.labels) for graph in graphs]))
-        edge_offsets = np.append(0, np.cumsum([len(graph.ends) for graph in graphs]))
+        offsets = pointers([len(graph.labels) for graph in graphs])
+        edge_offsets = pointers([len(graph.ends) for graph in graphs])
         ends = [graph.ends + begin for graph, begin in zip(graphs, offsets[:-1], strict=True)]
         hashes, values = _joined([graph.nodes for graph in graphs])
         node_keys, nodes = _rows(hashes, values)

@@ -8,19 +8,29 @@ import numpy as np
 
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ..corpus.numbering import Array, Floats, Ints, Longs, Mask, concatenated_ranges
+from ..corpus.ragged import by_key, pointers
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
 from ..parallel import Chunks, Workers, cut, dot
-from . import belief_propagation as beliefs
-from .belief_propagation import Beliefs, GraphPotentials, Graphs, Network, Schedule
+from .belief_propagation import add_pairs, propagate
 from .encoded_graphs import EncodedGraph, FeatureRows
+from .network import (
+    Beliefs,
+    GraphPotentials,
+    Graphs,
+    Network,
+    Schedule,
+    exponentiate,
+    order_trees,
+    scatter_rows,
+    score_rows,
+)
+from .node_distributions import condition_nodes, fit_mean_field
 
 METHODS = ("lbp", "mean_field", "pseudo_likelihood")
 _SCHEDULES = ("sweep", "parallel")
 # Inference kernel of each method; kernels number methods in this order.
-_INFER = dict(
-    zip(METHODS, (beliefs.propagate, beliefs.fit_mean_field, beliefs.condition_nodes), strict=True)
-)
+_INFER = dict(zip(METHODS, (propagate, fit_mean_field, condition_nodes), strict=True))
 # Log potential of impossible labels and pairs; finite, as 0 times infinity is NaN.
 NEVER = -1e30
 _N_CHUNKS = 64
@@ -112,7 +122,7 @@ class GraphInference:
         self._node_weights = np.repeat(graphs.weights, np.diff(graphs.offsets))
         self.by_row = np.argsort(graphs.row, kind="stable")
         per_row = np.bincount(graphs.row, minlength=n_rows)
-        ends = np.append(0, np.cumsum(per_row)).tolist()
+        ends = pointers(per_row).tolist()
         self.row_chunks = [(ends[a], ends[b]) for a, b in cut(per_row, _N_CHUNKS)]
         self._score_chunks = cut(np.zeros(n_rows, np.int64), _N_CHUNKS)
 
@@ -180,11 +190,11 @@ class GraphInference:
     def score_pairs(self, rows: Longs, tables: WeightTables, space: InferenceSpace) -> None:
         """Compute the potentials of rows [n] of edges."""
         flat = space.potentials.log_psi.reshape(self.n_rows, self.n_labels**2)
-        beliefs.score_rows(rows, self.graphs.pairs, tables.pairs, flat)
+        score_rows(rows, self.graphs.pairs, tables.pairs, flat)
         psi = space.potentials.log_psi[rows]
         shift = psi.real.max(axis=(1, 2), initial=-np.inf)
         chosen = psi.reshape(len(psi), self.n_labels**2)
-        beliefs.exponentiate(chosen, shift, chosen)
+        exponentiate(chosen, shift, chosen)
         space.potentials.edge_shift[rows] = shift
         space.potentials.psi[rows] = psi
 
@@ -197,7 +207,7 @@ class GraphInference:
         """
         begin, end = (int(self.graphs.offsets[s]) for s in (first, last))
         potentials, nodes = space.potentials, np.arange(begin, end)
-        beliefs.score_rows(nodes, self.graphs.nodes, tables.nodes, potentials.log_phi)
+        score_rows(nodes, self.graphs.nodes, tables.nodes, potentials.log_phi)
         log_phi = potentials.log_phi[begin:end]
         restricted = self.graphs.n_nodes - len(self._permitted)
         if end > restricted:
@@ -205,7 +215,7 @@ class GraphInference:
             log_phi[len(log_phi) - len(permitted) :][~permitted] = NEVER
         shift = log_phi.real.max(axis=1, initial=-np.inf)
         potentials.node_shift[begin:end] = shift
-        beliefs.exponentiate(log_phi, shift, potentials.phi[begin:end])
+        exponentiate(log_phi, shift, potentials.phi[begin:end])
         settings = self.inference
         network = Network(
             graphs=self.arrays,
@@ -240,7 +250,7 @@ class GraphInference:
         """Add the residuals of edges [n] to their rows, from the beliefs in the workspace."""
         method = METHODS.index(self.inference.method)
         pair = np.zeros((self.n_labels, self.n_labels), space.residual.dtype)
-        beliefs.add_pairs(
+        add_pairs(
             edges,
             method,
             graphs=self.arrays,
@@ -298,24 +308,6 @@ class GraphInference:
             power=power,
         )
 
-    def observed(self) -> Longs:
-        """Return the weights of observed features, with gold labels, [n] int64, ascending."""
-        space, gold = self._space(np.float64), self.arrays.gold
-        labelled = np.flatnonzero(gold >= 0)
-        space.left[labelled, gold[labelled]] = 1.0
-        a, b = gold[self.graphs.ends].T
-        is_gold = (a >= 0) & (b >= 0)
-        space.residual[self.graphs.row[is_gold], a[is_gold], b[is_gold]] = 1.0
-        counts = np.zeros(self.n_weights)
-        self.scatter(
-            np.arange(len(gold)),
-            np.arange(self.n_rows),
-            node_residual=space.left,
-            pair_residual=space.residual,
-            total=counts,
-        )
-        return np.flatnonzero(counts)
-
     def curvature(self) -> Floats:
         """Return the curvature of all weights; see `graphs.graph_loss.GraphLoss.curvature`."""
         graphs, p = self.graphs, self.real.beliefs.nodes
@@ -351,10 +343,10 @@ def _scatter(
     if power != 1:
         rows = rows._replace(values=rows.values**power)
     if tie is None:
-        beliefs.scatter_rows(chosen, rows, residual.reshape(-1, total.shape[1]), total)
+        scatter_rows(chosen, rows, residual.reshape(-1, total.shape[1]), total)
         return
     untied = np.zeros((len(total), len(tie)), total.dtype)
-    beliefs.scatter_rows(chosen, rows, residual.reshape(-1, len(tie)), untied)
+    scatter_rows(chosen, rows, residual.reshape(-1, len(tie)), untied)
     total += untied @ tie**power
 
 
@@ -362,9 +354,7 @@ def _laid_out(graphs: EncodedGraph, gold: Ints) -> Graphs:
     """Return the arrays of graphs for kernels. gold: see `GraphInference`."""
     ends, n = graphs.ends, graphs.n_nodes
     # Message h leaves node ends.ravel()[h].
-    halves = np.argsort(ends.ravel(), kind="stable").astype(np.int32)
-    degrees = np.bincount(ends.ravel(), minlength=n)
-    half_ptr = np.append(0, np.cumsum(degrees)).astype(np.int64)
+    half_ptr, halves = by_key(ends.ravel(), n)
     order, rank = np.empty(n, np.int32), np.empty(n, np.int32)
     arrays = Graphs(
         offsets=graphs.offsets,
@@ -378,7 +368,7 @@ def _laid_out(graphs: EncodedGraph, gold: Ints) -> Graphs:
         gold=gold,
         weights=np.repeat(graphs.weights, np.diff(graphs.edge_offsets)),
     )
-    beliefs.order_trees(
+    order_trees(
         0,
         graphs.n_graphs,
         arrays,
@@ -398,14 +388,14 @@ def selected(graphs: EncodedGraph, chosen: Longs) -> EncodedGraph:
     n_edges = np.diff(graphs.edge_offsets)[chosen]
     nodes = concatenated_ranges(graphs.offsets[:-1][chosen], n_nodes)
     edges = concatenated_ranges(graphs.edge_offsets[:-1][chosen], n_edges)
-    offsets = np.append(0, np.cumsum(n_nodes))
+    offsets = pointers(n_nodes)
     shift = np.repeat(offsets[:-1] - graphs.offsets[:-1][chosen], n_edges)
     entries = np.arange(len(graphs.nodes.features), dtype=np.int32)
     features = take(Csr(graphs.nodes.indptr, entries), nodes)
     return replace(
         graphs,
         offsets=offsets,
-        edge_offsets=np.append(0, np.cumsum(n_edges)),
+        edge_offsets=pointers(n_edges),
         labels=graphs.labels[nodes],
         weights=graphs.weights[chosen],
         ends=(graphs.ends[edges] + shift[:, None]).astype(np.int32),

@@ -17,6 +17,7 @@ import numpy as np
 from ...errors import Errors, SparseCRFError
 from ..corpus.encoded import MISSING
 from ..corpus.numbering import Array, Floats, Longs, Mask
+from ..corpus.ragged import row_numbers
 from ..loss.chain_loss import largest
 from ..loss.examples import DenseSteps
 from ..loss.lattice import set_numbers, set_table
@@ -88,10 +89,6 @@ class GraphLoss(DenseSteps):
 
     # The approximations for graphs with cycles are not convex.
     is_convex = False
-
-    def descent_coordinates(self) -> Longs:
-        """Return the weights of observed features, ascending."""
-        return self.field.observed()
 
     def screen(
         self, working: "GraphLoss", theta: Floats, threshold: float, limit: int
@@ -207,7 +204,7 @@ class GraphLoss(DenseSteps):
 
 def _counts(graphs: EncodedGraph) -> tuple[Longs, Longs]:
     """Count the nodes with gold labels, and with a single gold label, of each graph [S]."""
-    graph = np.repeat(np.arange(graphs.n_graphs), np.diff(graphs.offsets))
+    graph = row_numbers(graphs.offsets)
     n = graphs.n_graphs
     labelled, sure = graph[graphs.labels != MISSING], graph[graphs.labels >= 0]
     return np.bincount(labelled, minlength=n), np.bincount(sure, minlength=n)

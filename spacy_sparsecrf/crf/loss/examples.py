@@ -2,21 +2,24 @@
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.coordinates import Coordinates
 from ..corpus.numbering import Floats, Longs, Mask
+from ..corpus.ragged import row_numbers
 from ..kernels import minibatch
 from ..kernels.example_gradients import add_gradients
 from ..kernels.hessian import TangentWorkspace
 from ..kernels.layout import Csr, SequenceWorkspace, Tangents, Vectors
 from ..kernels.minibatch import Moving, StepRule, Visited
 from ..penalty import ElasticNet
+from .context_layout import SequentialCostModel
 from .feature_blocks import FeatureBlocks, by_site
-from .pair_potentials import SequentialCostModel
 from .protocols import ExampleLoss
 from .working import ChainWorkingLoss
 from .workspace import Workspace
@@ -179,12 +182,12 @@ class ChainExampleLoss(ChainWorkingLoss, ExampleLoss):
 
     def views(self, n: int) -> Sequence[ExampleLoss]:
         """Return views of the loss, n of a large corpus; see `ExampleLoss.views`."""
-        views = [self]
-        while len(views) < n and len(self.sequences) >= _WORTH_PARTS:
-            view = copy(self)
-            view._scratch = _Scratch(self)
-            views.append(view)
-        return views
+        n_views = n if len(self.sequences) >= _WORTH_PARTS else 1
+        return [self, *(copy(self) for _ in range(n_views - 1))]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state of a copy, which writes to its own scratch."""
+        return {name: value for name, value in vars(self).items() if name != "_scratch"}
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
         """Add the weighted gradients of examples; see `ExampleLoss.add`."""
@@ -258,7 +261,7 @@ def _origin_of_tokens(
     RETURNS: such features of each token; their weights, [features, Yp], in the precision of the
         workspace.
     """
-    row, is_set = np.repeat(np.arange(len(rows)), np.diff(rows.ptr)), origin != 0.0
+    row, is_set = row_numbers(rows.ptr), origin != 0.0
     blocks, row_of_block = np.unique(row[is_set], return_inverse=True)
     table = np.zeros((len(blocks), space.padded), space.dtype)
     table[row_of_block, rows.places[is_set]] = origin[is_set]
@@ -284,6 +287,7 @@ class Sample:
         return self.scale * value, self.scale * gradient
 
 
+@dataclass(eq=False)
 class MinibatchDescent:
     """SGD, SGD-L1 or AdaGrad, a minibatch of examples at a time.
 
@@ -295,33 +299,24 @@ class MinibatchDescent:
     sequences: [n] int64, the examples; share: the penalty of a minibatch.
     """
 
-    def __init__(
-        self,
-        examples: ExampleLoss,
-        penalty: ElasticNet,
-        batch: int,
-        rule: int,
-        theta: Floats,
-        extra: Floats,
-        delta: float = 1.0,
-        due: float = 0.0,
-        missing: bool = True,
-    ) -> None:
-        self._examples = examples
-        self.workers = examples.workers
-        self.sequences: Longs = examples.sequences[examples.complete | missing]
-        self._batch = batch
-        self._rule = rule
-        self._delta = delta
-        self.due = due
-        self._theta = theta
-        self._extra = extra
-        share = 1.0 / max(1, -(-len(self.sequences) // batch))
-        self.share = ElasticNet(share * penalty.l1, share * penalty.l2)
+    examples: ExampleLoss
+    penalty: ElasticNet
+    batch: int
+    rule: int
+    theta: Floats
+    extra: Floats
+    delta: float = 1.0
+    due: float = 0.0
+    missing: bool = True
+
+    def __post_init__(self) -> None:
+        self.sequences: Longs = self.examples.sequences[self.examples.complete | self.missing]
+        share = 1.0 / max(1, -(-len(self.sequences) // self.batch))
+        self.share = ElasticNet(share * self.penalty.l1, share * self.penalty.l2)
 
     def visited_before(self, order: Longs) -> Longs:
         """Return the number of examples before each minibatch of an order [n]."""
-        return np.arange(0, len(order), self._batch)
+        return np.arange(0, len(order), self.batch)
 
     def run(self, order: Longs, etas: Floats, averaging: bool = False) -> float:
         """Pass over examples once.
@@ -333,40 +328,39 @@ class MinibatchDescent:
         if len(order) == 0:
             return 0.0
         # In inverse proportion to the length of long sequences.
-        shares = np.minimum(1.0, LONG / self._examples.sizes[order])
+        shares = np.minimum(1.0, LONG / self.examples.sizes[order])
         etas = etas * np.minimum.reduceat(shares, self.visited_before(order))
         l1, l2 = self.share.l1, self.share.l2
         shrinkage, cumulated = np.zeros(len(etas) + 1), np.zeros(len(etas) + 1)
-        if self._rule == minibatch.SGD_L1:
+        if self.rule == minibatch.SGD_L1:
             rates = np.cumsum(etas)
             shrinkage[1:], cumulated[1:] = l2 * rates, self.due + l1 * rates
             self.due = float(cumulated[-1])
         else:
             minibatch.sum_shrinkage(etas, l2, averaging, shrinkage=shrinkage, cumulated=cumulated)
         rule = StepRule(
-            self._rule,
-            self._delta,
+            self.rule,
+            self.delta,
             l1=l1,
             l2=l2,
             shrinkage=shrinkage,
             cumulated=cumulated,
             averaging=averaging,
         )
-        return self._examples.descend_in_batches(
-            order, batch=self._batch, etas=etas, rule=rule, theta=self._theta, extra=self._extra
+        return self.examples.descend_in_batches(
+            order, batch=self.batch, etas=etas, rule=rule, theta=self.theta, extra=self.extra
         )
 
     def sample(self, order: Longs) -> Longs:
         """Return the first examples of an order [n], up to a number of tokens."""
-        ends = np.cumsum(self._examples.sizes[order])
+        ends = np.cumsum(self.examples.sizes[order])
         return order[: 1 + int(np.searchsorted(ends, _SAMPLED))]
 
     def loss_after(self, sample: Longs, eta: float) -> float:
         """Return the loss of a sample [n] int64 after a pass over it; the pass is undone."""
-        trial = copy(self)
-        trial._theta, trial._extra = self._theta.copy(), self._extra.copy()
+        trial = replace(self, theta=self.theta.copy(), extra=self.extra.copy())
         trial.run(sample, np.full(len(self.visited_before(sample)), eta))
-        return self._examples.add(sample, trial._theta, np.zeros_like(self._theta))
+        return self.examples.add(sample, trial.theta, np.zeros_like(self.theta))
 
 
 def run_parts(descents: Sequence[MinibatchDescent], order: Longs, etas: Floats) -> None:
@@ -376,7 +370,7 @@ def run_parts(descents: Sequence[MinibatchDescent], order: Longs, etas: Floats) 
     """
     n = len(descents)
     parts = [(descent, order[i::n].copy(), etas[i::n]) for i, descent in enumerate(descents)]
-    descents[0].workers.map(MinibatchDescent.run, parts)
+    descents[0].examples.workers.map(MinibatchDescent.run, parts)
     due = sum(descent.due for descent in descents) / n
     for descent in descents:
         descent.due = due

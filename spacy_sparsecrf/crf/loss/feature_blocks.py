@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..corpus.numbering import Ints, Longs
+from ..corpus.numbering import Ints, Longs, positions
 from ..kernels.indexing import enter_rows
 from ..kernels.layout import Csr
 from ..parallel import Chunks, cut
@@ -39,9 +39,7 @@ class FeatureBlocks:
 
     def number(self) -> Ints:
         """Return the number [O] of each feature's block, -1 for none."""
-        numbers = np.full(self._n_features, -1, np.int32)
-        numbers[self.features] = np.arange(len(self), dtype=np.int32)
-        return numbers
+        return positions(self.features, self._n_features)
 
     def chunks(self, sizes: Longs, n_chunks: int) -> Chunks:
         """Cut the blocks by cost; sizes: [R], number of items summed per block."""
@@ -56,6 +54,6 @@ def by_site(space: Workspace, features: Ints) -> Csr:
     table, ptr = lattice.feature_sites, np.zeros(n_sites + 1, np.int64)
     workers.map(enter_rows, chunks, features, table, ptr=ptr[1:], entered=features[:0])
     np.cumsum(ptr, out=ptr)
-    positions = np.empty(ptr[-1], np.int32)
-    workers.map(enter_rows, chunks, features, table, ptr=ptr[:-1].copy(), entered=positions)
-    return Csr(ptr, positions)
+    rows = np.empty(ptr[-1], np.int32)
+    workers.map(enter_rows, chunks, features, table, ptr=ptr[:-1].copy(), entered=rows)
+    return Csr(ptr, rows)

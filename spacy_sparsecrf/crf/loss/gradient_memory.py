@@ -4,6 +4,7 @@ import numpy as np
 
 from ..corpus.coordinates import distinct
 from ..corpus.numbering import Array, Floats
+from ..corpus.ragged import by_key, row_numbers
 from ..kernels.factors import scatter_all
 from ..kernels.indexing import take
 from ..kernels.layout import Factors, Grouped, Groups, SequenceBlocks
@@ -39,26 +40,25 @@ class FactorStorage:
     def _group(self, lattice: Lattice) -> Groups:
         """Number the groups, consecutively within a sequence, and list their tokens."""
         n_tokens = int(self._offsets[-1])
-        sequence = np.repeat(np.arange(self.n_sequences), np.diff(self._offsets))
+        sequence = row_numbers(self._offsets)
         context = lattice.context[:n_tokens].astype(np.int64)
         paired = ~lattice.begins[:n_tokens] & (np.diff(lattice.ctx_features.indptr)[context] > 0)
         tokens = np.flatnonzero(paired)
         n_contexts = max(1, len(lattice.ctx_features.indptr) - 1)
         cells = sequence[tokens] * n_contexts + context[tokens]
         keys, group = np.unique(cells, return_inverse=True)
-        order = np.argsort(group, kind="stable")
-        bounds = np.searchsorted(group[order], np.arange(len(keys) + 1)).astype(np.int64)
-        positions = (tokens - self._offsets[sequence[tokens]])[order].astype(np.int32)
+        members = by_key(group, len(keys))
+        positions = (tokens - self._offsets[sequence[tokens]])[members.indices].astype(np.int32)
         begins = np.arange(self.n_sequences + 1) * n_contexts
         seq_ptr = np.searchsorted(keys, begins).astype(np.int64)
-        return Groups(seq_ptr, bounds, positions, (keys % n_contexts).astype(np.int32))
+        return Groups(seq_ptr, members.indptr, positions, (keys % n_contexts).astype(np.int32))
 
     def _blocks_of_sequences(self, working: ChainWorkingLoss) -> SequenceBlocks:
         """Return the feature blocks of each sequence, ascending."""
         n_tokens, pairs = int(self._offsets[-1]), working.pairs.contexts.blocks
         weight_ptr = np.concatenate((working.unigram.ptr, working.split + working.bigram.ptr[1:]))
         n_blocks, numbers = len(weight_ptr) - 1, np.arange(self.n_sequences + 1)
-        sequence = np.repeat(numbers[:-1], np.diff(self._offsets))
+        sequence = row_numbers(self._offsets)
         of_tokens = take(pairs, working.space.lattice.context[:n_tokens].astype(np.int64))
         keys = []
         for n_preceding, table in ((0, working.site_blocks), (len(working.unigram), of_tokens)):

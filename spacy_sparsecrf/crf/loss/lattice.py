@@ -11,6 +11,7 @@ import numpy as np
 from ..corpus import numbering
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.numbering import Floats, Hashes, Ints, Longs, Mask, Singles
+from ..corpus.ragged import pointers
 from ..kernels.indexing import hash_runs, select, take, transpose
 from ..kernels.layout import Csr
 
@@ -88,7 +89,7 @@ class Lattice(NamedTuple):
     (see `kernels.layout`); values [M, V] float32, value_rows [N] int64, value_features [V]
     int64: real values, row of each token, and the unigram feature of each column; context [N];
     ctx_features: bigram features of a context; feature_contexts: its transpose; n_tokens: N,
-    including clamped lattices; n_bundles: B.
+    including clamped lattices.
     """
 
     offsets: Longs
@@ -112,7 +113,11 @@ class Lattice(NamedTuple):
     feature_contexts: Csr
     n_previous: int
     n_tokens: int
-    n_bundles: int
+
+    @property
+    def n_bundles(self) -> int:
+        """Number of bundles B."""
+        return len(self.bundle_tokens.indptr) - 1
 
     @property
     def n_features(self) -> int:
@@ -170,7 +175,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
     partial = np.flatnonzero(has_labels & ~is_sure)
     order = np.concatenate((used, partial))
     lengths = np.diff(corpus.offsets)[order]
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    offsets = pointers(lengths)
     weights = corpus.weights[order] * np.where(np.arange(len(order)) < len(used), 1.0, -1.0)
     clamped = np.full(len(order), -1, dtype=np.int64)
     clamped[numbering.find_keys(used, partial)] = np.arange(len(used), len(order))
@@ -180,7 +185,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
     numbers = np.where(token_weight < 0.0, set_numbers(gold, n_labels), 0)
     table = set_table(corpus.sets, n_labels)
     ctx_features = Csr(corpus.ctx_indptr, corpus.ctx_indices)
-    bundled = _bundled(corpus, tokens, least)
+    token_bundles, sites = _bundled(corpus, tokens, least)
     return Lattice(
         offsets=offsets,
         weights=weights,
@@ -192,9 +197,9 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
         valid=valid,
         clamped=clamped,
         begins=begins,
-        token_bundles=bundled.of_tokens,
-        bundle_tokens=transpose(bundled.of_tokens, bundled.n_bundles),
-        feature_sites=transpose(bundled.sites, len(corpus.unigram_keys)),
+        token_bundles=token_bundles,
+        bundle_tokens=transpose(token_bundles, len(sites.indptr) - 1 - len(tokens)),
+        feature_sites=transpose(sites, len(corpus.unigram_keys)),
         values=corpus.values,
         value_rows=tokens if len(corpus.value_features) else tokens[:0].copy(),
         value_features=corpus.value_features,
@@ -203,7 +208,6 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
         feature_contexts=transpose(ctx_features, len(corpus.bigram_keys)),
         n_previous=n_labels + int(corpus.start_label),
         n_tokens=len(tokens),
-        n_bundles=bundled.n_bundles,
     )
 
 
@@ -214,16 +218,8 @@ def _ends_of(offsets: Longs) -> tuple[Mask, Mask]:
     return begins, ends
 
 
-class _Bundles(NamedTuple):
-    """Bundles: of_tokens: bundles of a token; sites: features of each site; n_bundles: B."""
-
-    of_tokens: Csr
-    sites: Csr
-    n_bundles: int
-
-
-def _bundled(corpus: EncodedCorpus, tokens: Longs, least: int) -> _Bundles:
-    """Return the bundles of tokens [N] of a corpus.
+def _bundled(corpus: EncodedCorpus, tokens: Longs, least: int) -> tuple[Csr, Csr]:
+    """Return the bundles of tokens [N] of a corpus, and the features of sites.
 
     Several features of a family at a token are a bundle if at least `least` tokens share them.
     Hashes identify bundles, as they identify features.
@@ -239,14 +235,14 @@ def _bundled(corpus: EncodedCorpus, tokens: Longs, least: int) -> _Bundles:
     change[begins[taken]] += 1
     change[ends[taken]] -= 1
     left = features.indices[np.cumsum(change[:-1], dtype=np.int8) == 0]
-    n_taken = np.append(0, np.cumsum(np.where(taken, ends - begins, 0)))[ptr]
+    n_taken = pointers(np.where(taken, ends - begins, 0))[ptr]
     # The first run of each bundle, as later assignments replace former ones.
     run = np.zeros(len(counts), np.int64)
     run[numbers[::-1]] = np.arange(len(numbers))[::-1]
     starts, lengths = begins[run[shared]], (ends - begins)[run[shared]]
     indptr = np.append(features.indptr - n_taken, len(left) + np.cumsum(lengths))
     of_bundles = features.indices[numbering.concatenated_ranges(starts, lengths)]
-    return _Bundles(token_bundles, Csr(indptr, np.append(left, of_bundles)), len(shared))
+    return token_bundles, Csr(indptr, np.append(left, of_bundles))
 
 
 def _sorted_by_contexts(corpus: EncodedCorpus, sequences: Longs) -> Longs:

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..corpus.coordinates import Coordinates, distinct
 from ..corpus.numbering import Longs, Mask, runs_of_tokens
+from ..corpus.ragged import pointers, row_numbers
 from ..kernels.indexing import take
 from ..kernels.layout import Csr
 from .lattice import Lattice, set_numbers, set_table
@@ -32,7 +33,7 @@ def observed_unigrams(lattice: Lattice, coding: Coordinates) -> Longs:
     sets, sites = _site_sets(lattice, coding.n_labels, len(table)), lattice.feature_sites
     for first, last in runs_of_tokens(sites.indptr, _CHUNK):
         bounds = sites.indptr[first : last + 1]
-        feature = np.repeat(np.arange(first, last), np.diff(bounds))
+        feature = first + row_numbers(bounds)
         row, number = _expanded(sites.indices[bounds[0] : bounds[-1]].astype(np.int64), sets)
         feature, number = np.divmod(distinct(feature[row] * len(table) + number), len(table))
         # Set 0, a missing label, counts for no label.
@@ -45,7 +46,7 @@ def observed_unigrams(lattice: Lattice, coding: Coordinates) -> Longs:
 def _site_sets(lattice: Lattice, n_labels: int, n_sets: int) -> Csr:
     """Return the numbers of the sets of gold labels of sites; n_sets: number of all sets."""
     numbers, bundles = set_numbers(lattice.gold, n_labels), lattice.bundle_tokens
-    bundle = np.repeat(np.arange(lattice.n_bundles), np.diff(bundles.indptr))
+    bundle = row_numbers(bundles.indptr)
     bundle, number = np.divmod(distinct(bundle * n_sets + numbers[bundles.indices]), n_sets)
     ends = np.searchsorted(bundle, np.arange(lattice.n_bundles + 1))
     indptr = np.append(np.arange(lattice.n_tokens), lattice.n_tokens + ends)
@@ -99,12 +100,10 @@ def _members(table: Mask, start: int | None = None) -> Csr:
     sizes = table.sum(axis=1)
     if start is not None:
         labels, sizes = np.append(labels, start), np.append(sizes, 1)
-    indptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    return Csr(indptr, labels.astype(np.int32))
+    return Csr(pointers(sizes), labels.astype(np.int32))
 
 
 def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
     """Expand sets: return the index in `numbers` [n] and the label, for each label of each set."""
     labels = take(members, numbers)
-    row = np.repeat(np.arange(len(numbers)), np.diff(labels.indptr))
-    return row, labels.indices.astype(np.int64)
+    return row_numbers(labels.indptr), labels.indices.astype(np.int64)

@@ -9,7 +9,7 @@ from ...errors import Errors, SparseCRFError
 from ..corpus.coordinates import Coordinates
 from ..corpus.numbering import Longs
 from ..memory import as_text
-from .pair_potentials import BYTES_PER_ENTRY
+from .context_layout import BYTES_PER_ENTRY
 from .workspace import Workspace
 
 # Bytes for each feature of a token: features by token (temporary), tokens by feature, and blocks

@@ -7,10 +7,10 @@ pairs are computed only where the marginals of single tokens allow a violation.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.coordinates import Coordinates
 from ..corpus.numbering import Floats, Longs, Mask
+from ..corpus.ragged import pointers, row_numbers
 from ..kernels.layout import ContextsOf, Tables, TokensBy
 from ..kernels.screening import Chosen, add_chosen_pairs, add_counts, screen_labels
 from ..parallel import Chunks, cut
@@ -70,14 +70,14 @@ class PairScreening:
         contexts = lattice.feature_contexts
         self._space, self._coding = space, coding
         self._features = ContextsOf(contexts.indptr, contexts.indices)
-        self._row = np.repeat(np.arange(len(contexts.indptr) - 1), np.diff(contexts.indptr))
+        self._row = row_numbers(contexts.indptr)
         n_contexts = len(lattice.ctx_features.indptr) - 1
         self._tokens: list[TokensBy] = []
         for shard in space.shards:
             context = lattice.context[shard.begin : shard.end]
             self._tokens.append(tokens_by(shard, context, n_contexts))
         n_tokens = np.bincount(lattice.context, minlength=n_contexts)
-        ends = np.concatenate(([0], np.cumsum(n_tokens[contexts.indices])))[contexts.indptr]
+        ends = pointers(n_tokens[contexts.indices])[contexts.indptr]
         self._n_tokens: Longs = np.diff(ends)
 
     def screen(self, working: ChainWorkingLoss, theta: Floats, threshold: float) -> list[Found]:
@@ -121,11 +121,11 @@ class PairScreening:
         )
         n_rows, n_columns = previous.sum(axis=1), at.sum(axis=1)
         return Chosen(
-            row_ptr=_pointers(n_rows),
+            row_ptr=pointers(n_rows),
             rows=np.nonzero(previous)[1].astype(np.uint16),
-            column_ptr=_pointers(n_columns),
+            column_ptr=pointers(n_columns),
             columns=np.nonzero(at)[1].astype(np.uint16),
-            area_ptr=_pointers(n_rows * n_columns),
+            area_ptr=pointers(n_rows * n_columns),
         )
 
     def _choose(
@@ -194,7 +194,3 @@ def _runs(chunks: Chunks, ptr: Longs, held: int) -> list[Chunks]:
         else:
             runs.append([chunk])
     return runs
-
-
-def _pointers(sizes: NDArray[np.integer]) -> Longs:
-    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)

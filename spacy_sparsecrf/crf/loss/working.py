@@ -13,8 +13,9 @@ from ..kernels import expectations
 from ..kernels.layout import Columns, ContextBlocks, Sequences, Tables, Unigrams, Vectors
 from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot, each_with
+from .context_layout import CostModel
 from .feature_blocks import FeatureBlocks, by_site
-from .pair_potentials import CostModel, PairPotentials, sequential_order
+from .pair_potentials import PairPotentials, sequential_order
 from .protocols import WorkingLoss
 from .value_weights import ValueWeights
 from .workspace import Contents, Workspace
@@ -170,7 +171,7 @@ class ChainWorkingLoss(WorkingLoss):
             values.fill(weights)
         pairs.fill(theta[self.split :])
         gradient = np.empty(len(theta))
-        pairs.begin_sums()
+        pairs.sums.clear()
         for i in range(len(space.shards)):
             self.infer(theta, i)
             pairs.add_products(pairs.tokens[i], self.vectors(i), pairs.sums)
@@ -202,7 +203,7 @@ class ChainWorkingLoss(WorkingLoss):
         theta[np.searchsorted(self.coordinates, other.coordinates)] = contents.theta
         pairs = self.pairs
         pairs.fill(theta[self.split :])
-        pairs.begin_sums()
+        pairs.sums.clear()
         for i in other.visit(contents.theta):
             pairs.add_products(pairs.tokens[i], self.vectors(i), pairs.sums)
         self.gather(gradient)
@@ -212,7 +213,7 @@ class ChainWorkingLoss(WorkingLoss):
     def marginals(self, theta: Floats) -> Contents:
         """Compute marginals and potentials at theta [K], unless the workspace contains them."""
         contents = self.space.contents
-        if contents is None or contents.owner is not self or not (contents.theta == theta).all():
+        if contents is None or not contents.are_of(self, theta):
             self.value_and_grad(theta)
             contents = self.space.contents = Contents(self, theta)
         return contents

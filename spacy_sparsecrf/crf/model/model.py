@@ -16,6 +16,7 @@ from ...errors import Errors, SparseCRFError
 from ...schema import reported_as
 from ..corpus.coordinates import Coordinates
 from ..corpus.encoded import MAX_LABELS
+from ..corpus.ragged import pointers
 from . import file
 
 # "chain" is normalised per sequence; "maxent" and "memm" per token, without and with the previous
@@ -97,7 +98,7 @@ class WeightTable:
     @classmethod
     def unpacked(cls, arrays: file.Arrays) -> WeightTable:
         """Return the table that `packed` stored."""
-        indptr = np.concatenate(([0], np.cumsum(arrays["counts"], dtype=np.int64)))
+        indptr = pointers(arrays["counts"])
         stored = {name: arrays[name] for name in file.PACKED if name != "counts"}
         return cls(indptr=indptr, **stored)
 
@@ -184,25 +185,19 @@ class CRFModel:
         coordinates: [n] int64, ascending; theta: [n]; dtype: see `CRFModel`. Weights that
         underflow the dtype are dropped.
         """
-        n = len(names.labels)
-        n_outcomes = n + max(0, len(names.bounds) - 1)
-        split = len(names.unigram_keys) * n_outcomes
-        is_unigram = coordinates < split
-        values = theta.astype(dtype)
-        feature, outcome = np.divmod(coordinates[is_unigram], n_outcomes)
+        feature, previous, label = names.coding.decode(coordinates)
+        values, split = theta.astype(dtype), names.coding.split(coordinates)
         unigram = WeightTable.of(
-            keys=names.unigram_keys[feature],
+            keys=names.unigram_keys[feature[:split]],
             previous=None,
-            labels=outcome,
-            values=values[is_unigram],
+            labels=label[:split],
+            values=values[:split],
         )
-        feature, pair = np.divmod(coordinates[~is_unigram] - split, n * (n + names.start_label))
-        previous, label = np.divmod(pair, n)
         bigram = WeightTable.of(
-            keys=names.bigram_keys[feature],
-            previous=previous,
-            labels=label,
-            values=values[~is_unigram],
+            keys=names.bigram_keys[feature[split:] - len(names.unigram_keys)],
+            previous=previous[split:],
+            labels=label[split:],
+            values=values[split:],
         )
         return cls(
             names.labels,

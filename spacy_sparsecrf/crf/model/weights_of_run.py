@@ -63,14 +63,7 @@ def with_rest(names: WeightNames, model: CRFModel, rest: CRFModel) -> CRFModel:
         values = np.append(table.values, other.values[new]).astype(model.dtype)
         tables.append(WeightTable.of(np.append(features, others[new]), pairs, labels, values))
     unigram, bigram = tables
-    return CRFModel(
-        model.labels,
-        model.dtype,
-        unigram=unigram,
-        bigram=bigram,
-        kind=model.kind,
-        bounds=model.bounds,
-    )
+    return model.with_weights(unigram, bigram)
 
 
 def summed(*weights: Weights) -> Weights:

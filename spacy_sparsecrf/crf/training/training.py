@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from ..loss.protocols import Loss
 from ..loss.size import check_fits, total
 from ..loss.subproblems import OutcomePart, cluster_bounds, cluster_parts
 from ..loss.workspace import LIMITS, Limits
-from ..loss.wrappers import Limited, Shifted, observed_only
+from ..loss.wrappers import Shifted, observed_only
 from ..memory import available_memory
 from ..model.model import CRFModel, WeightNames, check_kind
 from ..model.weights_of_run import coordinates_of, summed, with_rest
@@ -48,10 +48,8 @@ class Problem:
     precision, valid, limits: see `ChainLoss`; observed_only: whether features have weights only for
     gold labels (or gold label pairs) with which they occur; also: coordinates [n] that count as
     observed there; label_weights: [Y] float64, weights of sequences by gold label (see `weighted`),
-    None = 1; limited: features that have weights for some labels only, see `Coordinates.admits`;
-    kind: "chain", or "maxent" or "memm"
-    for a per-position model (see `loss.per_token`); clusters: number of label clusters with
-    "maxent" (see `loss.subproblems`), 0 = none.
+    None = 1; kind: "chain", or "maxent" or "memm" for a per-position model (see `loss.per_token`);
+    clusters: number of label clusters with "maxent" (see `loss.subproblems`), 0 = none.
     RAISES: SparseCRFError for an unknown kind; for clusters or valid transitions that the kind
         does not support.
     """
@@ -60,7 +58,6 @@ class Problem:
     observed_only: bool = False
     also: Longs = field(default_factory=NO_COORDINATES.copy)
     label_weights: Floats | None = None
-    limited: Longs = field(default_factory=NO_COORDINATES.copy)
     valid: Mask | None = None
     kind: str = "chain"
     clusters: int = 0
@@ -232,8 +229,6 @@ class Training:
         problem = self._problem
         if self._origin is not None:
             loss = Shifted(loss, self._origin)
-        if len(problem.limited):
-            loss = Limited(loss, partial(self._names.coding.admits, problem.limited))
         if problem.observed_only:
             loss = observed_only(loss, problem.also if part is None else part.within(problem.also))
         return loss

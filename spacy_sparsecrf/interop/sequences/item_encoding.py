@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...crf.corpus.builder import CorpusBuilder
+from ...crf.corpus.coordinates import Coordinates
 from ...crf.corpus.encoded import EncodedCorpus, Observations
 from ...crf.corpus.numbering import Floats, Hashes, Longs, Mask, find_keys
 from ...crf.memory import available_memory
@@ -52,13 +53,11 @@ class Encoded(NamedTuple):
 
         states, transitions: whether all weights of features and of transitions are permitted.
         """
-        n_labels = len(self.labels)
-        n_unigram = len(self.corpus.unigram_keys) * n_labels
-        also = np.arange(n_unigram) if states else self.zeros
+        coding = Coordinates.of(self.corpus, len(self.labels))
+        also = np.arange(coding.first_pair) if states else self.zeros
         if transitions:
-            n_pairs = n_labels * (n_labels + self.corpus.start_label)
-            begin = n_unigram + n_pairs * np.flatnonzero(self.corpus.bigram_keys == ALWAYS)
-            also = np.concatenate((also, (begin[:, None] + np.arange(n_pairs)).ravel()))
+            always = coding.n_unigram + np.flatnonzero(self.corpus.bigram_keys == ALWAYS)
+            also = np.concatenate((also, coding.complete(always)))
         return also
 
 

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from ...corpus.numbering import Floats, Ints, Longs
+from ...corpus.numbering import Floats, Ints, Longs, find_ascending
+from ...corpus.ragged import by_key, row_numbers
 from ...kernels.indexing import select, take, transpose
 from ...kernels.layout import Csr, Vectors
+from ...loss.context_layout import row_sums
 from ...loss.examples import ChainExampleLoss
 from ...loss.feature_blocks import FeatureBlocks
 from ...loss.lattice import Lattice
-from ...loss.pair_potentials import row_sums
 from ...parallel import cut
 from ...penalty import ElasticNet
 from .bcd_kernels import BcdSettings, BlockWeights, descend_blocks
@@ -31,8 +32,7 @@ class BlockLayout:
 
     def __init__(self, working: ChainExampleLoss) -> None:
         lattice = working.space.lattice
-        lengths = np.diff(lattice.offsets)
-        self.sequence_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        self.sequence_of = row_numbers(lattice.offsets).astype(np.int32)
         starts = lattice.n_previous > working.space.n_labels
         unigram = take(lattice.feature_tokens, working.unigram.features.astype(np.int64))
         bigram = _bigram_tokens(lattice, working.bigram, starts)
@@ -69,7 +69,7 @@ class BlockLayout:
         """Return the matrices and the contexts with sparse corrections of each bigram block."""
         contexts, rows = working.pairs.contexts, working.bigram
         columns = take(working.space.lattice.feature_contexts, rows.features.astype(np.int64))
-        row = np.repeat(np.arange(len(rows)), np.diff(columns.indptr))
+        row = row_numbers(columns.indptr)
         n_contexts = len(contexts.arrays.matrix_of)
         distinct = np.unique(row * n_contexts + contexts.active[columns.indices])
         distinct = distinct[np.diff(contexts.arrays.corr_ptr)[distinct % n_contexts] > 0]
@@ -188,12 +188,11 @@ def _bigram_tokens(lattice: Lattice, rows: FeatureBlocks, starts: bool) -> Csr:
     starts: whether pairs of the start label and the first label of a sequence have weights.
     """
     tokens = np.flatnonzero(~lattice.begins | starts)
-    by_context = tokens[np.argsort(lattice.context[tokens], kind="stable")]
-    bounds = np.arange(len(lattice.ctx_features.indptr))
-    indptr = np.searchsorted(lattice.context[by_context], bounds).astype(np.int64)
+    indptr, order = by_key(lattice.context[tokens], len(lattice.ctx_features.indptr) - 1)
+    by_context = tokens[order].astype(np.int32)
     contexts = take(lattice.feature_contexts, rows.features.astype(np.int64))
-    unsorted = take(Csr(indptr, by_context.astype(np.int32)), contexts.indices.astype(np.int64))
-    row = np.repeat(np.arange(len(rows)), np.diff(contexts.indptr))
+    unsorted = take(Csr(indptr, by_context), contexts.indices.astype(np.int64))
+    row = row_numbers(contexts.indptr)
     row = np.repeat(row, np.diff(indptr)[contexts.indices])
     bounds = np.searchsorted(row, np.arange(len(rows) + 1)).astype(np.int64)
     return Csr(bounds, unsorted.indices[np.lexsort((unsorted.indices, row))])
@@ -209,10 +208,8 @@ def _partners(unigram: Csr, bigram: Csr, n_tokens: int) -> Longs:
     keys, rows = np.unique(row_sums(unigram, marks[unigram.indices]), return_index=True)
     wanted = row_sums(bigram, marks[bigram.indices])
     partner = np.full(len(unigram.indptr) - 1, -1, np.int64)
-    if len(keys) == 0:
-        return partner
-    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    pairs = np.flatnonzero((keys[position] == wanted) & (wanted != 0))
+    position = find_ascending(keys, wanted)
+    pairs = np.flatnonzero((position >= 0) & (wanted != 0))
     partnered, chosen = np.unique(rows[position[pairs]], return_index=True)
     a, b = take(unigram, partnered), take(bigram, pairs[chosen])
     if np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices):
