@@ -22,7 +22,7 @@ from spacy_sparsecrf.crf.solvers.solver import optimality
 from spacy_sparsecrf.crf.training.training import NOT_POLISHED
 from spacy_sparsecrf.pipeline.features.templates import parse_templates
 
-from ..support.reference import random_problem
+from ..reference import random_problem
 from ..support.toy import ENGLISH
 
 FAMILIES = {
