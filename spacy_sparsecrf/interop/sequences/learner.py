@@ -122,21 +122,16 @@ class Learner:
         receivers = [self.training_log_.append, callback, _write if self.verbose else None]
         begin = time.perf_counter()
         for n in _iterate(training, solver, limit, start.epochs if self.c1 else 0):
-            self.n_iter_, report, share = n, training.report, None
-            if tokens:
-                predicted = Predictor(_weights(training, encoded), self.once).labels(tokens)
-                share = accuracy(predicted, labels, [1.0] * len(labels))
-            seconds = time.perf_counter() - begin
+            self.n_iter_, report = n, training.report
+            iteration = Iteration(
+                n,
+                loss=report.objective,
+                n_active=report.n_active,
+                seconds=time.perf_counter() - begin,
+                score=self._accuracy(training, encoded, tokens, labels) if tokens else None,
+            )
             for receive in filter(None, receivers):
-                receive(
-                    Iteration(
-                        n,
-                        loss=report.objective,
-                        n_active=report.n_active,
-                        seconds=seconds,
-                        score=share,
-                    )
-                )
+                receive(iteration)
         self.objective_, self.optimality_ = report.objective, report.optimality
         self.converged_ = report.converged
         if self.verbose and report.end:
@@ -144,6 +139,13 @@ class Learner:
         weights = _weights(training, encoded)
         training.close()
         return weights
+
+    def _accuracy(
+        self, training: "Training", encoded: Encoded, tokens: Sequences, labels: Sequences
+    ) -> float:
+        """Return the share of correct labels of tokens by the current weights."""
+        predicted = Predictor(_weights(training, encoded), self.once).labels(tokens)
+        return accuracy(predicted, labels, [1.0] * len(labels))
 
     def _check(self) -> None:
         """Check parameters that no other code validates. RAISES: SparseCRFError."""
