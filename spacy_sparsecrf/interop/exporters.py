@@ -31,7 +31,7 @@ class Exporter:
 
     @property
     def prefixes(self) -> tuple[str, str]:
-        """What features of labels, and of pairs of labels, begin with."""
+        """Prefixes of features of labels, and of pairs of labels."""
         return ("u:", "b:") if self.has_patterns else ("", "")
 
     def field(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a component is at one moment: settings, model, names of features, and its decoder."""
+"""The state of a component: settings, model, names of features, and its decoder."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

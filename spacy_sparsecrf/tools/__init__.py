@@ -1,1 +1,1 @@
-"""What users start: commands, analysis of models, pages and example data."""
+"""Tools of users: commands, analysis of models, pages and example data."""

@@ -1,4 +1,4 @@
-"""What decoders have in common: probabilities of labels, paths and spans of a source."""
+"""The base of decoders: probabilities of labels, paths and spans of a source."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

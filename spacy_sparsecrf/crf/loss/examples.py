@@ -92,7 +92,7 @@ def new_workspace(working: ChainWorkingLoss) -> SequenceWorkspace:
 
 
 class _Scratch:
-    """What the passes of one thread write to, apart from weights; not part of any state.
+    """Memory that the passes of one thread write to, apart from weights; no part of any state.
 
     work: of one sequence; gradient: [K], of a minibatch, zeros between passes; n_calls: numbers the
     points at which potentials are evaluated.

@@ -44,7 +44,7 @@ class OutcomePart(NamedTuple):
 
     @property
     def local(self) -> Coordinates:
-        """What the coordinates of the part stand for."""
+        """The potential weights of the part by coordinate."""
         return Coordinates(self.n_labels, len(self.names), has_start=False)
 
     def to_global(self, coordinates: Longs) -> Longs:

@@ -128,7 +128,7 @@ class WeightNames:
 
     @property
     def coding(self) -> Coordinates:
-        """What the coordinates stand for; clusters of labels are further labels."""
+        """The potential weights by coordinate; clusters of labels are further labels."""
         n_outcomes = len(self.labels) + max(0, len(self.bounds) - 1)
         return Coordinates(n_outcomes, len(self.unigram_keys), self.start_label)
 

@@ -1,4 +1,4 @@
-"""What an attribute is: an object with a name and arguments, whose values templates read.
+"""Attributes: objects with a name and arguments, whose values templates read.
 
 A word attribute depends only on the token's string, an annotation is stored with the token by
 spaCy, and others are read in Python, which is slower. The values "", 0 and False are missing:
@@ -32,7 +32,7 @@ WordReader: TypeAlias = Callable[[str], Value | Sequence[str]]
 
 
 class Sources(NamedTuple):
-    """What attributes read apart from Docs.
+    """Sources that attributes read apart from Docs.
 
     functions: functions of a word by name, in the language of the Docs; where: for messages, the
     number and text of the first template that reads an attribute; phrases: lists by name;
