@@ -41,13 +41,13 @@ def divide(
     nlp, setup = job.nlp, job.setup
     block = reader_block(setup.name, nlp)
     files = shard_files(setup.name, job.shards, block)
-    own = setup.settings.model_copy(update={"n_threads": n_threads})
+    settings = setup.settings.model_copy(update={"n_threads": n_threads})
     assert nlp is not None
     brief = Brief(
         language=type(nlp),
         vocab=nlp.vocab,
         tokenizer=nlp.tokenizer,
-        setup=setup._replace(settings=own),
+        setup=setup._replace(settings=settings),
         upstream=job.upstream,
         block=block,
         files=[file.absolute() for file in files],

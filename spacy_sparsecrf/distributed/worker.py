@@ -103,13 +103,13 @@ class Worker(WorkerShard):
 
     def sizes(self, first: int, last: int) -> Longs:
         """Read the files first:last. RETURNS: [F, 2], the `word_labels.sizes_of` each."""
-        found = [self._reader(number).sizes for number in range(first, last)]
-        return np.array(found, np.int64).reshape(-1, 2)
+        sizes = [self._reader(number).sizes for number in range(first, last)]
+        return np.array(sizes, np.int64).reshape(-1, 2)
 
     def word_counts(self, first: int, last: int, starts: Longs) -> WordCounts:
         """Count the labels of words in the files first:last. starts: see `take_word_labels`."""
         waiting = [(starts[number], self._reader(number)) for number in range(first, last)]
-        return merged_counts([own.word_counts(before, starts[-1]) for before, own in waiting])
+        return merged_counts([reader.word_counts(start, starts[-1]) for start, reader in waiting])
 
     def take_word_labels(self, table: WordLabelTable, starts: Longs) -> None:
         """Receive the labels of words. starts: [F + 1, 2], sizes of the corpus before each file."""
@@ -169,25 +169,26 @@ class Worker(WorkerShard):
 
     def features(self, first: int, last: int, low: int, high: int) -> index.FeatureCounts:
         """Return the features of the files first:last with hashes from low to high, inclusive."""
-        found = [self._part(n).features.between(low, high, n) for n in range(first, last)]
-        return index.merged_features(found)
+        counts = [self._part(n).features.between(low, high, n) for n in range(first, last)]
+        return index.merged_features(counts)
 
     def encode(self, plan: EncodingPlan, first: int, last: int) -> EncodedCorpus:
         """Return the sequences first:last of the whole corpus."""
         self._label_ids.add(plan.labels)
-        found = []
+        corpora = []
         for number, (begin, end) in enumerate(pairwise(plan.starts.tolist())):
             low, high = max(first, begin), min(last, end)
             if low >= high:
                 continue
             part = self._part(number)
-            own = find_keys(plan.whole.unigram_keys, part.features.keys).astype(np.int32)
-            whole = part.encoded(plan.whole, own, plan.contexts[number])
-            found.append(sliced(whole, low - begin, high - begin))
-        corpus = index.joined(plan.whole, found, all(own.start_label for own in found))
+            numbers = find_keys(plan.whole.unigram_keys, part.features.keys).astype(np.int32)
+            of_file = part.encoded(plan.whole, numbers, plan.contexts[number])
+            corpora.append(sliced(of_file, low - begin, high - begin))
+        start_label = all(corpus.start_label for corpus in corpora)
+        corpus = index.joined(plan.whole, corpora, start_label)
         target = self._brief.setup.target
-        self._labels, numbers, sets = self._label_ids.final(target)
-        return replace(corpus, labels=numbers[corpus.labels], sets=sets)
+        self._labels, final_ids, sets = self._label_ids.final(target)
+        return replace(corpus, labels=final_ids[corpus.labels], sets=sets)
 
     def load(
         self, plan: EncodingPlan, first: int, last: int, n: int
@@ -206,8 +207,8 @@ class Worker(WorkerShard):
 
     def names(self, keys: Hashes) -> dict[int, str]:
         """Return the names, by hash, of the features that occur in the files of this worker."""
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         for record in self._records.values():
-            wanted = [key for key in keys.tolist() if key not in found]
-            found |= record.names(np.array(wanted, np.uint64))
-        return found
+            nameless = [key for key in keys.tolist() if key not in names]
+            names |= record.names(np.array(nameless, np.uint64))
+        return names

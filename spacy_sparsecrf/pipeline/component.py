@@ -218,7 +218,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         watch_compilation(N_OF_TRAINING)
         facts = facts_of(setup, shards=shards, engine=setup.engine)
         compatible.check(facts, self.name, setup.solver)
-        if loop.n_used:
+        if loop.is_spacys:
             check_loop(setup, cast("Language", nlp))
         return loop
 

@@ -1,6 +1,5 @@
 """Settings of spaCy's loop, in the block [training], and checks of them by components."""
 
-import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -30,14 +29,13 @@ class Loop:
     """The settings of a training run, from the pipeline and its config.
 
     quiet: whether the console output of training is off; augmented: whether an augmenter changes
-    the training examples; n_used: maximum of training examples that spaCy's loop uses, or 0
-    if the config names no training corpus, so that the loop is a user's own; upstream: the
-    annotating pipes before the component, by name.
+    the training examples; is_spacys: whether the config names a training corpus, without which the
+    loop is a user's own; upstream: the annotating pipes before the component, by name.
     """
 
     quiet: bool = False
     augmented: bool = False
-    n_used: int = 0
+    is_spacys: bool = False
     upstream: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -58,9 +56,7 @@ class Loop:
             if name in nlp.pipe_names and getattr(proc, "is_trainable", False):
                 warn(Warnings.SCW203.format(name=getattr(pipe, "name", ""), upstream=name))
         quiet = isinstance(logs, dict) and logs.get("console_output") is False
-        is_one = training["batcher"].get("@batchers") == ONE_STEP and len(learners(nlp)) < 2
-        n_used = (1 if is_one else sys.maxsize) if has_path(corpus) else 0
-        return cls(quiet, corpus.get("augmenter") is not None, n_used, upstream)
+        return cls(quiet, corpus.get("augmenter") is not None, has_path(corpus), upstream)
 
 
 def block_of(nlp: Language, corpus: str) -> dict[str, Any]:

@@ -76,8 +76,7 @@ def part_of_setup(name: str, what: str) -> Any:
     """Return a property of a component: a part of its setup, which replaces it if assigned."""
 
     def write(pipe: Any, part: Any) -> None:
-        setup = pipe.trained.setup._replace(**{name: part})
-        pipe.trained = replace(pipe.trained, setup=setup)
+        pipe.setup = pipe.setup._replace(**{name: part})
 
     return property(lambda pipe: getattr(pipe.trained.setup, name), write, doc=what)
 
