@@ -156,7 +156,7 @@ def test_commands_are_grouped_and_their_help_flows(monkeypatch):
 def test_wide_tables_are_wrapped(capsys):
     names = ["a", "lower[-1]=of|" * 12, "two words " * 12]
     rows = [[name, "+1.000", "x" * n] for n, name in enumerate(names)]
-    print_table(rows, "lrl", "feature", "weight", "on")
+    print_table(rows, ("feature", "weight", "on"), "lrl")
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= LINE
     cells = "".join(line[: lines[1].index("weight")] for line in lines)
