@@ -162,5 +162,5 @@ def test_wide_tables_are_wrapped(capsys):
     cells = "".join(line[: lines[1].index("weight")] for line in lines)
     assert "".join(cells.split()).count("lower[-1]=of|") == 12
     assert sum("+1.000" in line for line in lines) == 3
-    print_table([], "l", "none")
+    print_table([], ("none",), "l")
     assert capsys.readouterr().out == ""
