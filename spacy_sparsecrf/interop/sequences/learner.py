@@ -127,8 +127,8 @@ class Learner:
                 n,
                 loss=report.objective,
                 n_active=report.n_active,
-                seconds=time.perf_counter() - begin,
                 score=self._accuracy(training, encoded, tokens, labels) if tokens else None,
+                seconds=time.perf_counter() - begin,
             )
             for receive in filter(None, receivers):
                 receive(iteration)
@@ -141,7 +141,7 @@ class Learner:
         return weights
 
     def _accuracy(
-        self, training: "Training", encoded: Encoded, tokens: Sequences, labels: Sequences
+        self, training: "Training", encoded: Encoded, tokens: Sequences, labels: Sequence[Any]
     ) -> float:
         """Return the share of correct labels of tokens by the current weights."""
         predicted = Predictor(_weights(training, encoded), self.once).labels(tokens)
