@@ -425,7 +425,7 @@ def test_code_of_another_version_is_never_used(package, home, tmp_path):
     cache, source = tmp_path / "cache", package / "spacy_sparsecrf" / "crf" / "kernels" / "small.py"
     old = source.read_text(encoding="utf-8")
     start = old.index("def dot(")
-    new = old[:start] + old[start:].replace("return found", "return -found", 1)
+    new = old[:start] + old[start:].replace("return total", "return -total", 1)
     assert run(package, home, PRODUCT + "run()", cache) == "1240, 0 loaded"
     source.write_text(new, encoding="utf-8")
     # The disk is full, or the process is killed, while it writes the new code.
