@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.crf.decoding import decoder as decoding
+from spacy_sparsecrf.crf.decoding import answers
 from spacy_sparsecrf.crf.decoding.chains import SpanEvents
 from spacy_sparsecrf.crf.decoding.decoder import Decoder
 from spacy_sparsecrf.crf.decoding.posterior import Posterior
@@ -187,7 +187,7 @@ def test_what_is_hopeless_early_may_win_late():
 def test_label_pairs_shared_by_all_tokens_are_exponentiated_once(monkeypatch):
     case, calls = make_case(19, "maxent", [4, 0, 2], n_labels=3), []
     decoder, run = Decoder(case.model), log_space.exponentiate_pairs
-    monkeypatch.setattr(log_space, "exponentiate_pairs", lambda *own: calls.append(run(*own)))
+    monkeypatch.setattr(log_space, "exponentiate_pairs", lambda **own: calls.append(run(**own)))
     alone = [decoder.marginals(case.observations.sequences(s, s + 1)) for s in range(3)]
     np.testing.assert_array_equal(np.concatenate(alone), decoder.marginals(case.observations))
     assert len(calls) == 1
@@ -213,7 +213,7 @@ def test_parts_change_nothing(monkeypatch):
 
     whole = everything()
     assert len(whole) == 4 + 2 * 9
-    monkeypatch.setattr(decoding, "CHUNK", 8)
+    monkeypatch.setattr(answers, "CHUNK", 8)
     for a, b in zip(whole, everything(), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-10)
 
