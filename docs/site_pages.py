@@ -33,7 +33,7 @@ INTERFACES = {
             "pipeline.component": "SparseCRFPipe",
             "pipeline.probabilities": "Probabilities",
             "pipeline.uncertainty": "Uncertainty",
-            "pipeline.training_log": "TrainingLog Iteration",
+            "training_log": "TrainingLog Iteration",
             "tools.analysis.explanation": "Confidences DocExplanation TokenExplanation Contribution"
             " ModelExplanation LabelExplanation FeatureWeight LabelledSpan",
             "tools.analysis.error_analysis": "find_mistakes Report Mistake Confusion",

@@ -15,8 +15,8 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_sparsecrf.pipeline.training_log import Iteration, TrainingLog
 from spacy_sparsecrf.tools.analysis.explanation import Confidences, LabelledSpan
+from spacy_sparsecrf.training_log import Iteration, TrainingLog
 
 from .support.html_pages import HOSTILE, Reader
 from .support.page_blocks import alike, blocks_of

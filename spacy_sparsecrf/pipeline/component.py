@@ -27,6 +27,7 @@ from ..crf.compilation import N_OF_TRAINING, watch_compilation
 from ..crf.model.model import CRFModel
 from ..crf.model.names import Names
 from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..training_log import Iteration, TrainingLog
 from . import serialization as storage
 from .annotating import Expected, annotated
 from .continued import Continued, continue_training
@@ -43,7 +44,6 @@ from .targets.entities import SCORE
 from .targets.spans import SpanGroups
 from .targets.target import Target, add_extension
 from .trained import Trained, part_of_setup, part_of_trained, within_memory
-from .training_log import Iteration, TrainingLog
 from .training_state import TrainingState, begin, driver_of, first_model, report_step
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ def test_the_warm_start_gives_means_of_its_second_half(monkeypatch):
 
     def run_and_note(descent, order, etas):
         value = run(descent, order, etas)
-        taken.append((descent.due, descent._theta.copy()))
+        taken.append((descent.due, descent.theta.copy()))
         return value
 
     loss, penalty = ChainLoss(learnable().corpus, 4, Workers(1)), ElasticNet(0.5, 0.01)

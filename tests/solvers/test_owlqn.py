@@ -108,7 +108,9 @@ def test_steps_of_strong_wolfe_searches(name, first, most, step, n):
     def evaluate(x):
         return f(2.0 * x[0]), np.array([2.0 * slope(2.0 * x[0])])
 
-    point, evaluations = wolfe(evaluate, origin, np.array([0.5]), first, most)
+    point, evaluations = wolfe(
+        evaluate, origin, direction=np.array([0.5]), first_step=first, max_trials=most
+    )
     found = np.nan if point is None else 2.0 * point.theta[0]
     assert evaluations == n and found == pytest.approx(step, nan_ok=True)
     assert n == most or abs(slope(found)) <= 0.9 * abs(slope(0.0))

@@ -49,7 +49,8 @@ def test_stored_gradients_are_those_of_weights_up_to_any_place():
     assert np.count_nonzero(state.total) > 20
     places = np.arange(loss.n_potential)
     # The last working set has four weights of each bigram feature.
-    four = places[(places < loss.n_unigram) | ((places - loss.n_unigram) % 12 < 4)]
+    n_unigram = loss.coding.first_pair
+    four = places[(places < n_unigram) | ((places - n_unigram) % 12 < 4)]
     for own in [*(places[:m] for m in range(1, len(places))), four]:
         part = loss.by_example(own)
         moved = solver.remap(part, penalty, state, own, state.gradient[own])

@@ -21,11 +21,11 @@ GROUPS = {
     "start, imports": "importlib|numba_support/",
     "evaluations": "spacy/training/loop.py:evaluate",
     "saving": "spacy/language.py:to_disk",
-    "screening, working sets": "loss/chain.py:restrict|run.py:_restrict|run.py:_regrow",
+    "screening, working sets": "loss/chain_loss.py:restrict|run.py:_restrict|run.py:_regrow",
     "warm start": "training/run.py:_warm_up",
     "inference, gradients": "loss/working.py:",
-    "Docs, features": "training/corpus.py:|loop.py:create_train_batches|pipeline/corpora.py:|"
-    "pipeline/reader.py:|pipeline/data_checks.py:|sparsecrf/features/|sparsecrf/corpus/",
+    "Docs, features": "training/corpus.py:|loop.py:create_train_batches|example_reader.py:|"
+    "pipeline/encoding.py:|data_checks.py:|pipeline/features/|crf/corpus/",
     "rest": "",
 }
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from ...crf.decoding.once import Names, Once
 from ...errors import Errors, SparseCRFError, Warnings, warn
-from ...pipeline.training_log import Iteration, TrainingLog
 from ...registry import crf_solvers
+from ...training_log import Iteration, TrainingLog
 from .item_encoding import Encoded, read_corpus
 from .labels import accuracy, read_pairs
 from .opened_model import TrainedWeights

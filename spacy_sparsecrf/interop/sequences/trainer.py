@@ -13,7 +13,7 @@ from .tagger import ItemSequence
 if TYPE_CHECKING:
     from os import PathLike
 
-    from ...pipeline.training_log import Iteration
+    from ...training_log import Iteration
 
 _NAMES = {
     "feature.minfreq": "min_freq",

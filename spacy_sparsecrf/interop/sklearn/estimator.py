@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ...errors import Errors, SparseCRFError
-from ...pipeline.training_log import Iteration
+from ...training_log import Iteration
 from ..sequences.item_encoding import SHOWN
 from ..sequences.labels import accuracy, read_pairs, read_weights
 from ..sequences.learner import Learner, Sequences

@@ -47,6 +47,6 @@ class TrainingLog(list[Iteration]):
         return f"TrainingLog({self[-1] if self else 'no iterations'})"
 
     def _repr_html_(self) -> str:
-        from ..tools.pages.rendering import fill
+        from .tools.pages.rendering import fill
 
         return fill("training_log.html", log=self)
