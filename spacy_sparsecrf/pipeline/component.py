@@ -111,9 +111,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def __init__(self, vocab: Vocab, setup: Setup, scorer: Scorer | None = None) -> None:
         setup.check()
         self.vocab = vocab
-        self.name = setup.name
         self.scorer = scorer
         self.trained = Trained.nothing(setup)
+        self.name = setup.name
         self.training_log = TrainingLog()
         self._begun = 0.0
         self._state: TrainingState | None = None
@@ -122,6 +122,17 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             # Docs annotated in other processes have values, but no registered extensions here.
             add_extension(Token, score_extension(self.name))
             add_extension(Span, SCORE)
+
+    @property
+    def name(self) -> str:
+        """Name in the pipeline; spaCy replaces it in the pipeline that sources the component."""
+        return self.trained.setup.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        TrainablePipe.name.__set__(self, name)  # compiled methods of spaCy read its field
+        setup = self.trained.setup._replace(name=name)
+        self.trained = Trained.of(setup, self.model, self.cfg, self.trained.names)
 
     def __repr__(self) -> str:
         labels, l1 = self.label_data, self.settings.l1

@@ -107,8 +107,8 @@ class Diverged(WarmStart):
     factor: float = 1.0
 
     def __call__(self, loss: Any, penalty: Any, caution: float = 1.0) -> Any:
-        coordinates, theta = super().__call__(loss, penalty, caution)
-        return coordinates, self.factor * theta
+        weights = super().__call__(loss, penalty, caution)
+        return weights._replace(values=self.factor * weights.values)
 
 
 @pytest.mark.parametrize("factor", [-1.0, 1e4, 1e300, np.nan])
