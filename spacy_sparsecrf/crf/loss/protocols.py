@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkab
 from ..corpus.coordinates import NO_COORDINATES, Weights
 from ..corpus.numbering import Array, Floats, Longs, Mask
 from ..penalty import ElasticNet
-from .size import Size
 
 if TYPE_CHECKING:
     from ..kernels.minibatch import StepRule
     from ..parallel import Workers
+    from .size import Size
 
 Which = Literal["all", "observed", "descent"]
 
@@ -195,7 +195,7 @@ class Loss(Protocol):
         """Return the weights of a warm start, where the examples are."""
         return start(self, penalty)
 
-    def size(self, l1: float, history: int = 0, n_potential: int | None = None) -> Size:
+    def size(self, l1: float, history: int = 0, n_potential: int | None = None) -> "Size":
         """Estimate the size of the problem, before its large arrays take memory.
 
         l1: if 0, the working set is complete; history: pairs of vectors that the solver stores;
