@@ -10,7 +10,6 @@ from .tools.cli.calibrate import calibrate
 from .tools.cli.config import config, example
 from .tools.cli.convert import convert
 from .tools.cli.debug import debug
-from .tools.cli.edit_weights_commands import dump, patch
 from .tools.cli.error_report import errors
 from .tools.cli.explain import explain
 from .tools.cli.export import export_model
@@ -20,6 +19,7 @@ from .tools.cli.printing import without_escapes
 from .tools.cli.train import train
 from .tools.cli.tune import tune
 from .tools.cli.warmup import warmup
+from .tools.cli.weights import dump, patch
 
 app = typer.Typer(name="spacy_sparsecrf", no_args_is_help=True, add_completion=False)
 GROUPS = {

@@ -106,7 +106,7 @@ def set_weights(
     RAISES: SparseCRFError for labels that the target cannot write, and for features that no
         template of the component generates.
     """
-    from ..pipeline.edit_weights import dump
+    from ..crf.model.edit_weights import dump
 
     # Sets the labels; the dummy Doc of spaCy has no gold annotation.
     empty = Doc(pipe.vocab, words=["x", "y", "z"])

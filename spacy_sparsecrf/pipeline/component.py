@@ -548,7 +548,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         str
             A line with tab-separated columns: kind, feature, label before, label, weight.
         """
-        from .edit_weights import dump
+        from ..crf.model.edit_weights import dump
 
         return dump(self.model, self.named())
 
@@ -576,7 +576,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         SparseCRFError
             If a line is invalid; the message has file and line.
         """
-        from .edit_weights import patch
+        from ..crf.model.edit_weights import patch
 
         templates = templates_by_kind(self.features)
         patched = patch(self.model, lines, path, hash_names, templates, replace=replace)

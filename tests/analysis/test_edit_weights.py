@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_sparsecrf.crf.model.edit_weights import dump, patch
 from spacy_sparsecrf.crf.model.model import CRFModel, WeightTable
 from spacy_sparsecrf.crf.model.names import Names
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.edit_weights import dump, patch
 from spacy_sparsecrf.pipeline.features.naming import hash_names
 
 from ..support.golden import read_golden

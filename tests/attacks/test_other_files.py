@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.crf.model.edit_weights import _WEIGHT
 from spacy_sparsecrf.crf.model.names import Names
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.interop.patterns.macros import _MACRO
 from spacy_sparsecrf.interop.text_files import read_lines
-from spacy_sparsecrf.pipeline.edit_weights import _WEIGHT
 from spacy_sparsecrf.pipeline.features.attributes.expressions import find_fault
 from spacy_sparsecrf.pipeline.features.classes import unpack
 from spacy_sparsecrf.schema import MAX_STRUCTURE, SchemaField, check, parse

@@ -11,13 +11,8 @@ from ..support.processes import run_python
 
 SETTINGS = ["crf.solvers.owlqn", "crf.solvers.bcd", "crf.model.model", "crf.decoding.decoder"]
 NUMERICS = ["crf.corpus.encoded", "crf.penalty", "crf.training.run", "crf.training.training"]
-NUMERICS += [
-    "crf.model.file",
-    "crf.model.names",
-    "tools.analysis.explanation",
-    "crf.loss.chain_loss",
-]
-NUMERICS += ["pipeline.edit_weights"]
+NUMERICS += ["crf.model.file", "crf.model.names", "crf.model.edit_weights", "crf.loss.chain_loss"]
+NUMERICS += ["tools.analysis.explanation"]
 
 
 def imports(modules: list[str]) -> str:

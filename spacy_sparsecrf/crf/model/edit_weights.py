@@ -16,9 +16,9 @@ from typing import NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..crf.model.model import CRFModel, WeightTable
-from ..crf.model.names import Names, escape, read_feature, read_hash
-from ..errors import Errors, SparseCRFError
+from ...errors import Errors, SparseCRFError
+from .model import CRFModel, WeightTable
+from .names import Names, escape, read_feature, read_hash
 
 HashNames: TypeAlias = Callable[[Sequence[str]], NDArray[np.uint64]]
 # A change of one weight: kind, hash or name of the feature, label before or -1, label, weight.
