@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..crf.memory import check_labels_fit
 from ..errors import Errors, SparseCRFError
 
 if TYPE_CHECKING:
@@ -189,6 +188,8 @@ def check_labels(labels: Sequence[str], n_bytes: int, path: object) -> None:
     if "" in labels or len({*labels}) < len(labels):
         raise ValueError("a label is empty, or is there twice")
     if len(labels) > FEW_LABELS:
+        from ..crf.memory import check_labels_fit  # imports pathlib, as slow as labelling
+
         check_labels_fit(len(labels), str(path), n_bytes)
 
 

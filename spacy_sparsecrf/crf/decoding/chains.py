@@ -68,10 +68,14 @@ class Chains:
     @property
     def scored(self) -> Scored:
         """The sequences, as an argument of kernels."""
+        return self.scored_by(self.scores)
+
+    def scored_by(self, scores: Floats) -> Scored:
+        """Return the sequences with other scores [N, Yp], as an argument of kernels."""
         return Scored(
             n_labels=self.n_labels,
             offsets=self.offsets,
-            scores=self.scores,
+            scores=scores,
             context=self.context,
             pairs=self.pairs.ready,
         )

@@ -60,10 +60,14 @@ class Posterior:
 
     def __init__(self, chains: Chains) -> None:
         self._chains = chains
-        self.n_contexts = len(chains.pairs.ready)
 
     def __len__(self) -> int:
         return len(self._chains.scores)
+
+    @property
+    def n_contexts(self) -> int:
+        """Number of matrices of pairs."""
+        return len(self._chains.pairs.ready)
 
     @cached_property
     def _forward(self) -> Forward:
@@ -106,9 +110,8 @@ class Posterior:
 
 def best_labels(chains: Chains, scores: Floats, labels: Ints) -> None:
     """Find the most probable labels [N]. scores: those of the chains; they are overwritten."""
-    scored = chains.scored._replace(scores=scores)
     best = np.empty(scores.shape[1])
-    _viterbi(scored, chains.pairs.slack, chains.search, best, labels)
+    _viterbi(chains.scored_by(scores), chains.pairs.slack, chains.search, best, labels)
 
 
 def posterior_labels(chains: Chains, marginals: Floats, labels: Ints) -> None:

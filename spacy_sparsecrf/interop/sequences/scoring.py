@@ -52,10 +52,11 @@ class CompiledRoad:
 
     def _score(self, read: Numbered) -> ScoredTokens:
         """Score the tokens of sequences."""
+        n_values = len(read.values)
         numbers = np.fromiter(read.numbers, np.int64, len(read.numbers))
-        sizes = np.array(read.sizes, np.int64)
-        places = np.array([*read.values], np.int64)
-        values = np.array([*read.values.values()], np.float32)
+        sizes = np.fromiter(read.sizes, np.int64, len(read.sizes))
+        places = np.fromiter(read.values, np.int64, n_values)
+        values = np.fromiter(read.values.values(), np.float32, n_values)
         scores = np.empty((len(sizes), self._padded))
         _score(sizes, numbers, places, values, self._blocks, self._weights, scores)
         pairs = self._pairs(sizes, numbers, places, values) if self._has_pairs else _PAIRS
