@@ -81,7 +81,7 @@ WOLFE = [
     ("quadratic", 0.01, 20, 0.16, 5),
     ("quadratic", 1.3, 20, 1.3, 1),
     ("quadratic", 5.0, 2, 1.0, 2),
-    ("quadratic", 100.0, 2, np.nan, 2),
+    ("quadratic", 100.0, 2, 0.0, 2),
     ("quadratic", 100.0, 20, 1.0, 6),
     ("steep", 0.01, 20, 0.32, 6),
     ("steep", 1.3, 20, 0.7458140540938354, 2),
@@ -153,6 +153,15 @@ def test_a_model_that_misleads_is_dropped():
         direction = -np.array([1.0, 8.0]) * pseudo
     np.testing.assert_allclose(state.theta, theta + direction / np.linalg.norm(direction))
     assert report.passes == 2 and state.n_pairs == 1 and not state.stalled
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.1])
+def test_a_search_that_is_used_up_is_not_stalled(l1):
+    """The first step has length 1, from a point that is a tenth from the minimum."""
+    penalty, solver = ElasticNet(l1, 0.0), OWLQN(variant="classic", max_line_search=1)
+    state = solver.start(Bowl(), penalty, Bowl.centre + np.array([0.1, 0.0]))
+    report = solver.step(Bowl(), penalty, state)
+    assert not (state.stalled or report.converged) and report.end == "no longer improves"
 
 
 @pytest.mark.parametrize(("factor", "passes"), [(0.01, 10), (-1.0, 1), (0.0, 1), (np.inf, 1)])

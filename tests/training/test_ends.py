@@ -7,16 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.crf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.crf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.crf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.crf.solvers.newton.newton_cg import NewtonCG
 from spacy_sparsecrf.crf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.crf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.crf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.crf.solvers.rprop import RPROP
 from spacy_sparsecrf.crf.solvers.sag.sag import SAG
 from spacy_sparsecrf.crf.solvers.sgd import SGD
 from spacy_sparsecrf.crf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.crf.solvers.smd import SMD
+from spacy_sparsecrf.crf.training.run import Run
 from spacy_sparsecrf.crf.training.training import Training
 
 from ..reference import Problem, random_problem
@@ -69,7 +73,8 @@ class Inexact(Scripted):
         ([10, 9, 9 + 1e-9], 0.0, "no longer improves", 7),
     ],
 )
-def test_a_rising_objective_is_no_convergence(objectives, window, end, n):
+def test_a_rising_objective_is_no_convergence(objectives, window, end, n, monkeypatch):
+    monkeypatch.setattr(Run, "_bound", lambda *_: 0.0)
     for kind, known in ((Scripted, end), (Inexact, "no longer improves")):
         solver = kind(window=window, inner_iterations=1)
         solver.objectives = [float(value) for value in objectives]
@@ -88,6 +93,53 @@ def test_a_dual_solver_converges_by_its_bound(seed, l2):
     assert report.gap >= report.objective - least - 1e-9
     if report.converged:
         assert report.objective <= least * (1.0 + 1e-3)
+
+
+def test_a_dual_that_improves_is_not_idle():
+    """Also where the objective is far above the dual, because l2 is small against the weights."""
+    problem, observations = random_problem(200, 2, [3, 1, 4, 2], n_values=3)
+    builder = CorpusBuilder()
+    builder.add(observations, problem.corpus.labels, np.full(4, 30.0))
+    solver = OEG(inner_iterations=1)
+    training = training_of(builder.build(), ["a", "b"], solver, l1=0.0, l2=1e-4)
+    duals = []
+    for _ in range(60):
+        report = training.step()
+        duals.append(report.objective - report.gap)
+        assert not report.end
+    assert min(np.diff(duals)) > 0.0 and report.objective > 100 * duals[-1]
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.1])
+def test_a_line_search_that_is_used_up_is_no_convergence(l1):
+    solver = OWLQN(max_line_search=1, inner_iterations=1)
+    training, _ = ended(solver, l1=l1, l2=0.1)
+    least = ended(OWLQN(), l1=l1, l2=0.1)[0].objective
+    assert training.end == "no longer improves" or training.objective <= 1.001 * least
+
+
+@pytest.mark.parametrize("solver", [OWLQN, RPROP, SAG, BCD, Hybrid, NewtonCG])
+@pytest.mark.parametrize("l2", [1e-4, 1e-2])
+def test_no_run_has_converged_far_above_the_minimum(solver, l2):
+    for seed in range(300, 304):
+        problem, _ = random_problem(seed, 3, [3, 1, 4, 2, 5, 1, 3, 2, 4, 4, 1, 2], n_values=5)
+        training, _ = ended(solver(), problem, l2=l2, most=1500)
+        least = ended(OWLQN(history=100, tolerance=1e-9, window=0.0), problem, l2=l2, most=1500)[0]
+        assert training.end != "converged" or training.objective <= 1.01 * least.objective
+
+
+@pytest.mark.parametrize(
+    ("gap", "end"),
+    [(0.5, "no longer improves"), (0.05, "no longer improves"), (0.001, "converged")],
+)
+def test_solvers_with_a_linear_rate_do_not_converge_by_standing_still(gap, end, monkeypatch):
+    class Slow(Scripted):
+        linear_rate = True
+
+    monkeypatch.setattr(Run, "_bound", lambda *_: gap)
+    solver = Slow(inner_iterations=1)
+    solver.objectives = [10.0, 9.0, 9.0]
+    assert ended(solver)[0].end == end
 
 
 @pytest.mark.parametrize("solver", [SGD, SGDL1, AdaGrad, SMD])
@@ -123,7 +175,7 @@ def test_a_perceptron_ends_after_a_pass_without_an_error():
 
 def test_the_rule_of_stored_gradients_replaces_the_rule_of_the_gradient():
     ends = [
-        ended(SAG(stopping=s, tolerance=0.3, window=0.0, inner_iterations=1))[1]
+        ended(SAG(stopping=s, tolerance=0.1, window=0.0, inner_iterations=1), l2=1.0)[1]
         for s in ("gradient", "memory")
     ]
     assert ends[0] != ends[1]

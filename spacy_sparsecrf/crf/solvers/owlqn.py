@@ -59,8 +59,8 @@ class OwlqnState(base.SolverState):
 
     metric: [K], h^(-1/2), for the initial inverse Hessian; steps, changes: [m, K] float32 (precise
     enough for directions), the last differences of theta and of the gradient, a pair in each row;
-    products: [2, m, m], of pairs, see `smooth_direction`; stalled: whether no step lowers the
-    objective any more; n_pairs: number of pairs so far; pair i is in row i mod m.
+    products: [2, m, m], of pairs, see `smooth_direction`; stalled: whether rounding hides any
+    further decrease; n_pairs: number of pairs so far; pair i is in row i mod m.
     """
 
     metric: Floats
@@ -184,16 +184,18 @@ class OWLQN(BatchSolver[WorkingLoss]):
         pseudo = base.smallest_subgradient(penalty, state.theta, state.gradient)
         direction = self._direction(state, penalty, pseudo)
         point, n_evaluations = self._search(loss, penalty, state, pseudo=pseudo, way=direction)
-        if point is None and state.n_pairs:
+        if _stays(state, point) and state.n_pairs:
             # The model of the Hessian is misleading: reset it, and step along the gradient.
             state.n_pairs = 0
             direction = -self._first_model(penalty, state) * pseudo
             point, more = self._search(loss, penalty, state, pseudo=pseudo, way=direction)
             n_evaluations += more
         state.stalled = point is None
-        if point is not None:
+        is_used_up = _stays(state, point) and not state.stalled
+        if point is not None and not is_used_up:
             self._accept(state, point)
-        return self.report(penalty, state, n_evaluations, state.stalled)
+        report = self.report(penalty, state, n_evaluations, state.stalled)
+        return replace(report, end=base.IDLE) if is_used_up else report
 
     def _direction(self, state: OwlqnState, penalty: ElasticNet, pseudo: Floats) -> Floats:
         """Return a direction of descent; pseudo: the pseudo-gradient [K]."""
@@ -239,7 +241,8 @@ class OWLQN(BatchSolver[WorkingLoss]):
         first theta' = pi(theta + a way) with F(theta') <= F(theta) + DECREASE * pseudo . (theta' -
         theta), or, if rounding hides the change of F, with a smaller gradient.
 
-        RETURNS: the accepted point, or None if no step was; number of evaluations.
+        RETURNS: the accepted point; the start if no step was accepted; None if none was because
+            rounding hides the change of F; number of evaluations.
         """
         if not dot(way, pseudo) < 0.0:
             return None, 0
@@ -260,7 +263,7 @@ class OWLQN(BatchSolver[WorkingLoss]):
                 if _is_smaller(reached, pseudo):
                     return point, trial
             step *= shrink
-        return None, most
+        return None if _is_hidden(point.value, state.value) else start, most
 
     def _accept(self, state: OwlqnState, point: EvaluatedPoint) -> None:
         """Move to a point and remember the last pairs."""
@@ -272,6 +275,11 @@ class OWLQN(BatchSolver[WorkingLoss]):
                 state.steps[row], state.changes[row] = step, change
             state.n_pairs += 1
         state.theta, state.value, state.gradient = point.theta, point.value, point.gradient
+
+
+def _stays(state: OwlqnState, point: EvaluatedPoint | None) -> bool:
+    """Return whether a search has ended where it began."""
+    return point is None or point.theta is state.theta
 
 
 def _is_hidden(value: float, previous: float) -> bool:
@@ -298,8 +306,9 @@ def wolfe(
     the change of the objective, the step must lower the gradient.
 
     evaluate: smooth objective and gradient; direction: [K], of descent.
-    RETURNS: the accepted point, or None; number of evaluations. If max_trials ends the search
-        before the curvature condition holds, the point is the best with sufficient decrease.
+    RETURNS: the accepted point, or None if rounding hides the change of the objective; number of
+        evaluations. If max_trials ends the search before the curvature condition holds, the point
+        is the best with sufficient decrease, or the start.
     """
     slope0 = dot(start.gradient, direction)
     low = (0.0, start.value, slope0)
@@ -327,6 +336,8 @@ def wolfe(
         if step == low[0]:
             # The bracket has shrunk to one number: rounding hides any further decrease.
             return best, trial
+    if best is None and not _is_hidden(point.value, start.value):
+        best = start
     return best, max_trials
 
 

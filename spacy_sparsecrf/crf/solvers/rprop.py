@@ -50,6 +50,7 @@ class RPROP(BatchSolver[WorkingLoss]):
 
     state_type = RpropState
     requires = base.requirements()
+    linear_rate = True
     warm_start = WarmStart(epochs=6, averaged=False)
 
     first_width: float = 0.1

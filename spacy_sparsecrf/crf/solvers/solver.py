@@ -24,8 +24,8 @@ from .warm_start import WarmStart
 # What a solver needs of a loss: a `WorkingLoss`, an `ExampleLoss` or the loss of a chain.
 LossT = TypeVar("LossT", bound=WorkingLoss)
 
-# The l1 from which on the tolerance does not depend on it.
-_FULL_L1 = 0.1
+# The penalty from which on the tolerance does not depend on it.
+_FULL_PENALTY = 0.1
 # Ends of a run, see `StepReport`.
 CONVERGED, IDLE = "converged", "no longer improves"
 
@@ -134,7 +134,7 @@ class BatchSolver(Generic[LossT]):
     ----------
     tolerance : float, default 1e-3
         Stop when no coordinate of -gradient is farther than this from the subdifferential, in
-        expected counts; smaller in proportion to l1 if l1 < 0.1.
+        expected counts; smaller in proportion to l1 if l1 < 0.1, or without l1 to l2.
     tolerance_gap : float, default 0.0
         Stop when the objective is at most this fraction above its minimum, by the duality
         bound (see `StepReport`); 0 for never.
@@ -154,6 +154,8 @@ class BatchSolver(Generic[LossT]):
         Requirements of the solver, checked before training, see `requirements`.
     exact : bool
         Whether the solver converges to the minimiser.
+    linear_rate : bool
+        Whether it may stand still far above the minimum.
     own_rule : bool
         Whether the rule of the solver's file replaces `window`.
     warm_start : WarmStart
@@ -186,6 +188,7 @@ class BatchSolver(Generic[LossT]):
     state_type: ClassVar[type[Any]] = SolverState
     requires = requirements("indicators")
     exact = True
+    linear_rate = False
     own_rule = False
     warm_start: ClassVar[WarmStart] = WarmStart(epochs=0, averaged=False)
 
@@ -248,7 +251,9 @@ class BatchSolver(Generic[LossT]):
         return {} if penalty.l2 > 0.0 else {"tolerance_gap": "there is no bound where l2 = 0"}
 
     def tolerance_at(self, penalty: ElasticNet) -> float:
-        """Return the tolerance at a penalty: a small l1 is small compared with gradients, too.
+        """Return the tolerance at a penalty.
+
+        A small l1, or a small l2 without l1, is small compared with gradients, too.
 
         Parameters
         ----------
@@ -260,7 +265,7 @@ class BatchSolver(Generic[LossT]):
         float
             The tolerance.
         """
-        scale = penalty.l1 / _FULL_L1 if penalty.l1 > 0.0 else 1.0
+        scale = (penalty.l1 or penalty.l2 or _FULL_PENALTY) / _FULL_PENALTY
         return self.tolerance * min(1.0, scale)
 
     @property

@@ -42,6 +42,9 @@ _MAX_STILL, _MAX_IDLE = 2, 5
 _CAUTIONS = (1.0, 4.0, 16.0, 64.0)
 # Rounding changes the objective by at most this fraction.
 _ROUNDING = 1e-12
+# No run has converged with a bound above the first fraction of the objective; above the second, a
+# solver with a linear rate has not converged because its objective stands still.
+_FAR, _NEAR = 0.01, 0.001
 
 
 @dataclass
@@ -170,7 +173,7 @@ class Run:
                 report = self._solver.step(self._working, self._penalty, state.solver)
                 shown.set_postfix_str(f"objective {report.objective:.6g}", refresh=False)
                 passes += report.passes
-                if report.converged:
+                if report.converged or report.end:
                     break
         self._regrow(state)
         self._judge(state, report)
@@ -182,16 +185,17 @@ class Run:
 
         It has converged if the rule of the solver says so and violators are within the tolerance;
         if the gap is below the fraction `tolerance_gap`; or if the objective of an exact solver
-        stands still. A solver that raises a bound has to come within `window` of it: its objective
-        may rise meanwhile. Solvers that are not exact do not converge by `tolerance`.
+        stands still. A solver that raises a bound, whose progress is that of the bound, has to come
+        within `window` of it: its objective may rise meanwhile. Solvers that are not exact do not
+        converge by `tolerance`, and none converges while a known bound is far.
         """
         solver, size = self._solver, abs(report.objective)
         state.optimality = max(report.optimality, state.violation)
         state.gap = min(state.gap, report.gap)
         value = report.objective if report.gap == np.inf else report.gap - report.objective
         lowered = state.best - value
-        is_idle = lowered <= solver.window * size
-        is_still = is_idle and -lowered <= max(solver.window, _ROUNDING) * size
+        is_idle = lowered <= solver.window * abs(value)
+        is_still = is_idle and -lowered <= max(solver.window, _ROUNDING) * abs(value)
         state.n_idle = state.n_idle + 1 if is_idle else 0
         state.n_still = state.n_still + 1 if is_still else 0
         state.best = min(state.best, value)
@@ -201,12 +205,14 @@ class Run:
         stands = state.n_still >= _MAX_STILL and not solver.own_rule
         if report.gap < np.inf:
             stands = report.gap <= solver.window * size
-        sure = (met and solver.own_rule) or (solver.exact and (met or stands))
-        ended = met or state.n_idle >= _MAX_IDLE
-        if sure or state.gap < solver.tolerance_gap * size:
+        is_far = np.inf > state.gap > _FAR * size
+        is_slow = solver.linear_rate and stands and not state.gap <= _NEAR * size
+        sure = (met and solver.own_rule) or (solver.exact and (met or (stands and not is_slow)))
+        ended = is_slow or report.end == IDLE or state.n_idle >= _MAX_IDLE
+        if (sure and not is_far) or state.gap < solver.tolerance_gap * size:
             state.end = CONVERGED
         else:
-            state.end = IDLE if ended else ""
+            state.end = IDLE if ended or (met and not is_far) else ""
 
     def _warm_up(self) -> int:
         """Begin with the weights of a warm start, or zero if that is better; return its passes."""

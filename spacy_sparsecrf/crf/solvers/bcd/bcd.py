@@ -51,6 +51,7 @@ class BCD(BatchSolver["ChainExampleLoss"]):
 
     state_type = BcdState
     requires = requirements("indicators", "examples", "whole corpus")
+    linear_rate = True
     warm_start = WarmStart(epochs=6, averaged=False)
 
     kappa: float = 1.0

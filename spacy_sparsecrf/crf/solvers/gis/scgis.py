@@ -30,6 +30,7 @@ class IterativeScaling(BatchSolver[ChainWorkingLoss]):
     """Base class of iterative scaling (Goodman 2002): its requirements and checks."""
 
     requires = requirements("single tokens", "indicators", "complete labels", "no prior")
+    linear_rate = True
     warm_start = WarmStart(epochs=6, averaged=False)
 
     def start(self, loss: ChainWorkingLoss, penalty: ElasticNet, theta: Floats) -> SolverState:
