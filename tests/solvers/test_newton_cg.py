@@ -156,7 +156,8 @@ def test_no_step_ascends_on_the_way_to_a_minimum(options, l2, scale):
     start = start if scale is None else scale * problem.theta
     state, reports = run(problem, l2, start, 100, tolerance=1e-6)
     values = [report.objective for report in reports]
-    assert all(b <= a * (1.0 + 1e-12) for a, b in itertools.pairwise(values))
+    # Near 0, log Z less the score of the gold labels is a difference of numbers of the size of 100.
+    assert all(b <= a * (1.0 + 1e-12) + 1e-13 for a, b in itertools.pairwise(values))
     assert np.isfinite(state.theta).all() and values[-1] < values[0]
     if l2 >= 0.01:
         assert reports[-1].optimality <= 1e-5
