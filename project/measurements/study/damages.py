@@ -16,6 +16,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -114,17 +115,23 @@ def tag(path: Path) -> None:
 
 def convert(path: Path) -> None:
     """Import a file to a component, and label a Doc."""
-    import spacy
     from spacy.tokens import Doc
 
     from spacy_sparsecrf.interop.importing import import_model, set_weights
 
-    nlp: Any = spacy.blank("xx")
     imported = import_model(path, ["orth"], {}, "float32")
+    nlp = _blank()
     config = {"features": imported.features, "model": imported.model.kind}
-    pipe = nlp.add_pipe("sparse_crf", config=config)
+    pipe: Any = nlp.create_pipe("sparse_crf", config=config)
     set_weights(pipe, imported.model, imported.names, str(path))
-    assert all(token.tag_ in pipe.labels for token in nlp(Doc(nlp.vocab, ["12", "Oak", "Lane"])))
+    assert all(token.tag_ in pipe.labels for token in pipe(Doc(nlp.vocab, ["12", "Oak", "Lane"])))
+
+
+@cache
+def _blank() -> Any:
+    import spacy
+
+    return spacy.blank("xx")
 
 
 FILES: dict[str, tuple[Callable[[Path], None], Callable[[Path], None]]] = {
