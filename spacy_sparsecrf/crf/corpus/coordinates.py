@@ -48,14 +48,9 @@ class Coordinates(NamedTuple):
         return cls(n_labels, len(corpus.unigram_keys), corpus.start_label)
 
     @property
-    def n_previous(self) -> int:
-        """Number of previous labels P."""
-        return self.n_labels + int(self.has_start)
-
-    @property
     def n_pairs(self) -> int:
-        """Number of weights of a bigram feature."""
-        return self.n_previous * self.n_labels
+        """Number of weights of a bigram feature, P Y."""
+        return (self.n_labels + self.has_start) * self.n_labels
 
     @property
     def first_pair(self) -> int:

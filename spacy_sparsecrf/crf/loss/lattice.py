@@ -11,7 +11,7 @@ import numpy as np
 from ..corpus import numbering
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.numbering import Floats, Hashes, Ints, Longs, Mask, Singles
-from ..corpus.ragged import pointers
+from ..corpus.ragged import pointers, row_numbers
 from ..kernels.indexing import hash_runs, select, take, transpose
 from ..kernels.layout import Csr
 
@@ -33,19 +33,19 @@ def set_table(sets: Mask, n_labels: int) -> Mask:
     return np.concatenate((everything, single, sets.reshape(-1, n_labels)))
 
 
-def allowed_labels(
-    numbers: Longs, table: Mask, *, begins: Mask, ends: Mask, valid: Mask | None
-) -> Hashes:
+def allowed_labels(numbers: Longs, table: Mask, offsets: Longs, valid: Mask | None) -> Hashes:
     """Return the labels that tokens may have: [N, W] uint64, see `kernels.scores`.
 
-    numbers: [N], of sets; table: of `set_table`; begins, ends: [N], whether a token begins or ends
-    a sequence; valid: see `build_lattice`; it restricts first and last tokens only.
+    numbers: [N], of sets; table: of `set_table`; offsets: [S + 1], of sequences, none of which is
+    empty; valid: see `build_lattice`; it restricts first and last tokens only.
     """
     if valid is None:
         return np.take(_bits(table), numbers, axis=0)
     may_begin, may_end = valid[-1, :-1], valid[:-1, -1]
     variants = (table, table & may_begin, table & may_end, table & may_begin & may_end)
-    variant = begins + 2 * ends.astype(np.int64)
+    variant = np.zeros(len(numbers), np.int64)
+    variant[offsets[:-1]] += 1
+    variant[offsets[1:] - 1] += 2
     return np.take(_bits(np.concatenate(variants)), numbers + len(table) * variant, axis=0)
 
 
@@ -89,7 +89,7 @@ class Lattice(NamedTuple):
     (see `kernels.layout`); values [M, V] float32, value_rows [N] int64, value_features [V]
     int64: real values, row of each token, and the unigram feature of each column; context [N];
     ctx_features: bigram features of a context; feature_contexts: its transpose; n_tokens: N,
-    including clamped lattices.
+    including clamped lattices; n_bundles: B; n_features: O, unigram features.
     """
 
     offsets: Longs
@@ -113,16 +113,8 @@ class Lattice(NamedTuple):
     feature_contexts: Csr
     n_previous: int
     n_tokens: int
-
-    @property
-    def n_bundles(self) -> int:
-        """Number of bundles B."""
-        return len(self.bundle_tokens.indptr) - 1
-
-    @property
-    def n_features(self) -> int:
-        """Number of unigram features O."""
-        return len(self.feature_sites.indptr) - 1
+    n_bundles: int
+    n_features: int
 
     @property
     def n_examples(self) -> int:
@@ -181,24 +173,23 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
     clamped[numbering.find_keys(used, partial)] = np.arange(len(used), len(order))
     tokens = numbering.concatenated_ranges(corpus.offsets[order], lengths)
     gold, token_weight = corpus.labels[tokens], np.repeat(weights, lengths)
-    begins, ends = _ends_of(offsets)
     numbers = np.where(token_weight < 0.0, set_numbers(gold, n_labels), 0)
-    table = set_table(corpus.sets, n_labels)
     ctx_features = Csr(corpus.ctx_indptr, corpus.ctx_indices)
     token_bundles, sites = _bundled(corpus, tokens, least)
+    n_bundles = len(sites.indptr) - 1 - len(tokens)
     return Lattice(
         offsets=offsets,
         weights=weights,
         labels=np.where(np.repeat(~is_sure[order], lengths), np.int32(-1), gold),
-        allowed=allowed_labels(numbers, table, begins=begins, ends=ends, valid=valid),
+        allowed=allowed_labels(numbers, set_table(corpus.sets, n_labels), offsets, valid),
         token_weight=token_weight,
         gold=gold,
         sets=corpus.sets,
         valid=valid,
         clamped=clamped,
-        begins=begins,
+        begins=np.diff(row_numbers(offsets), prepend=-1) > 0,  # no sequence is empty
         token_bundles=token_bundles,
-        bundle_tokens=transpose(token_bundles, len(sites.indptr) - 1 - len(tokens)),
+        bundle_tokens=transpose(token_bundles, n_bundles),
         feature_sites=transpose(sites, len(corpus.unigram_keys)),
         values=corpus.values,
         value_rows=tokens if len(corpus.value_features) else tokens[:0].copy(),
@@ -208,14 +199,9 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None, leas
         feature_contexts=transpose(ctx_features, len(corpus.bigram_keys)),
         n_previous=n_labels + int(corpus.start_label),
         n_tokens=len(tokens),
+        n_bundles=n_bundles,
+        n_features=len(corpus.unigram_keys),
     )
-
-
-def _ends_of(offsets: Longs) -> tuple[Mask, Mask]:
-    """Return whether tokens begin, and end, a sequence, [N] each; no sequence is empty."""
-    begins, ends = np.zeros((2, int(offsets[-1])), np.bool_)
-    begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
-    return begins, ends
 
 
 def _bundled(corpus: EncodedCorpus, tokens: Longs, least: int) -> tuple[Csr, Csr]:
