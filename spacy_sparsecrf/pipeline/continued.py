@@ -89,15 +89,16 @@ def _descend(
     from ..crf.kernels.minibatch import SGD
     from ..crf.loss.chain_loss import ChainLoss
     from ..crf.loss.examples import MinibatchDescent
-    from ..crf.loss.per_token import corpus_of_kind
+    from ..crf.loss.per_token import local_corpus
     from ..crf.parallel import Workers
     from ..crf.penalty import ElasticNet
 
     settings = setup.settings
     keys, kind = (corpus.unigram_keys, corpus.bigram_keys), settings.model
     names = WeightNames(*keys, labels, (), corpus.start_label, kind)
-    whole = corpus_of_kind(corpus, len(labels), kind)
-    loss = ChainLoss(whole, len(labels), Workers(1), precision=settings.learning.precision)
+    if kind != "chain":
+        corpus = local_corpus(corpus, len(labels), pairs=kind == "memm")
+    loss = ChainLoss(corpus, len(labels), Workers(1), precision=settings.learning.precision)
     weights = [summed(coordinates_of(names, model)) for model in (run.origin, run.model)]
     known = np.concatenate([each.coordinates for each in weights])
     coordinates = loss.coordinates("descent", known)

@@ -21,11 +21,6 @@ from ..kernels.indexing import take
 from ..kernels.layout import Csr
 
 
-def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCorpus:
-    """Return the corpus for a kind of model (see `CRFModel`); unchanged for a chain."""
-    return corpus if kind == "chain" else local_corpus(corpus, n_labels, pairs=kind == "memm")
-
-
 def warn_of_pairs(corpus: EncodedCorpus) -> None:
     """Warn if a corpus has bigram features, which maximum entropy does not support."""
     if len(corpus.bigram_keys):

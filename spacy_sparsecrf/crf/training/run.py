@@ -85,13 +85,7 @@ class Run:
         self.loss, self._penalty = loss, penalty
         self._solver, self._warm_start = solver, warm_start
         self.state: RunState | None = None
-        self._restricted: WorkingLoss | None = None
-
-    @property
-    def _working(self) -> WorkingLoss:
-        """The loss on the working set."""
-        assert self._restricted is not None
-        return self._restricted
+        self._working: Any = None  # the `WorkingLoss` on the working set
 
     def begin(self, weights: Weights) -> None:
         """Begin, or restart, from weights."""
@@ -106,8 +100,8 @@ class Run:
     def _restrict(self, coordinates: Longs) -> None:
         """Set the working set to coordinates [K], ascending; free the previous loss first."""
         self.loss.forget()
-        self._restricted = None
-        self._restricted = laid_out(self.loss, coordinates, self._solver)
+        self._working = None
+        self._working = laid_out(self.loss, coordinates, self._solver)
 
     @property
     def objective(self) -> float:
@@ -142,11 +136,12 @@ class Run:
 
     def reached(self, passes: float = 0.0) -> StepReport:
         """Return the report of the last step; passes: of it."""
-        state = self.state or RunState(NO_COORDINATES, None)
+        state = self.state
+        assert state is not None
         return StepReport(
-            objective=self.objective,
+            objective=float(state.solver.value),
             optimality=state.optimality,
-            n_active=len(self.weights.values),
+            n_active=int(np.count_nonzero(state.solver.theta)),
             passes=passes,
             converged=state.end == CONVERGED,
             gap=state.gap,

@@ -19,7 +19,7 @@ from ..corpus.gold import check_gold, check_paths
 from ..corpus.numbering import Floats, Longs, Mask
 from ..corpus.transform import weighted, without_idle
 from ..loss.chain_loss import ChainLoss
-from ..loss.per_token import corpus_of_kind, warn_of_pairs
+from ..loss.per_token import local_corpus, warn_of_pairs
 from ..loss.protocols import Loss
 from ..loss.size import check_fits, total
 from ..loss.subproblems import OutcomePart, cluster_bounds, cluster_parts
@@ -236,7 +236,8 @@ class Training:
     def _divide(self, corpus: EncodedCorpus) -> Sequence[Part]:
         """Return the sub-problems to solve, None for the whole problem, each with its corpus."""
         problem = self._problem
-        corpus = corpus_of_kind(corpus, len(self._labels), problem.kind)
+        if problem.kind != "chain":
+            corpus = local_corpus(corpus, len(self._labels), pairs=problem.kind == "memm")
         if problem.label_weights is not None:
             corpus = weighted(corpus, problem.label_weights)
         if not corpus.weights.any() and (corpus.labels != MISSING).any():
@@ -274,15 +275,15 @@ class Training:
             report = run.reached() if is_going_on and run.end else run.step()
             passes += report.passes * (run.loss.n_sequences / n_sequences)
             reports.append(report)
-        n_active = sum(report.n_active for report in reports)
+        n_active, end = sum(report.n_active for report in reports), self.end
         self.report = StepReport(
             objective=math.fsum(report.objective for report in reports),
             optimality=max(report.optimality for report in reports),
             n_active=n_active if self._origin is None else len(self.weights.coordinates),
             passes=passes,
-            converged=self.converged,
+            converged=end == CONVERGED,
             gap=math.fsum(report.gap for report in reports),
-            end=self.end,
+            end=end,
         )
         return self.report
 
@@ -334,20 +335,17 @@ class Training:
         of_parts: list[Weights] = []
         for part, run in zip(self._parts, self._runs, strict=True):
             weights = run.polished(polish)
-            if part is None:
-                return weights if run.state is None else self._of_model(weights)
-            of_parts.append(Weights(part.to_global(weights.coordinates), weights.values))
+            if part is not None:
+                of_parts.append(Weights(part.to_global(weights.coordinates), weights.values))
+                continue
+            if self._origin is None or run.state is None:
+                return weights
+            coordinates, theta = summed(weights, self._origin)
+            active = theta != 0.0
+            return Weights(coordinates[active], theta[active])
         coordinates, theta = map(np.concatenate, zip(*of_parts, strict=True))
         order = np.argsort(coordinates)
         return Weights(coordinates[order], theta[order])
-
-    def _of_model(self, weights: Weights) -> Weights:
-        """Return the non-zero weights of the model for weights of the loss."""
-        if self._origin is None:
-            return weights
-        coordinates, theta = summed(weights, self._origin)
-        active = theta != 0.0
-        return Weights(coordinates[active], theta[active])
 
     def model(self, polish: Polish | None = None, dtype: str | None = None) -> CRFModel:
         """Return the model with the current weights, polished; default: as the run says.

@@ -14,7 +14,7 @@ from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.crf.corpus.numbering import Floats
 from spacy_sparsecrf.crf.decoding.decoder import Decoder
 from spacy_sparsecrf.crf.loss.chain_loss import ChainLoss
-from spacy_sparsecrf.crf.loss.per_token import corpus_of_kind
+from spacy_sparsecrf.crf.loss.per_token import local_corpus
 from spacy_sparsecrf.crf.loss.protocols import Function, WorkingLoss
 from spacy_sparsecrf.crf.parallel import Workers
 from spacy_sparsecrf.crf.penalty import ElasticNet
@@ -142,7 +142,9 @@ def _run(solver: BatchSolver[Any], options: dict[str, Any], n_labels: int = _N_L
 
 
 def _full_loss(kind: str) -> ChainLoss:
-    corpus = corpus_of_kind(_problem(_N_LABELS)[0], _N_LABELS, kind)
+    corpus = _problem(_N_LABELS)[0]
+    if kind != "chain":
+        corpus = local_corpus(corpus, _N_LABELS, pairs=kind == "memm")
     return ChainLoss(corpus, _N_LABELS, Workers(1))
 
 
