@@ -76,7 +76,10 @@ class Decoder(LabelDecoder):
     def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
         """Find the most probable labels of each sequence; see `LabelDecoder`."""
         if permitted is None and isinstance(source, Readings):
-            _, words, pairs = self._of_words(source)
+            word_labels = self._word_labels
+            if word_labels is None or word_labels.templates is not source.templates:
+                word_labels = self._word_labels = self._joined(source)
+            _, words, pairs = word_labels
             if words is not None and pairs is not None:
                 return words.label(source, pairs)
         labels = np.empty(source.n_tokens, dtype=np.int32)
@@ -174,14 +177,8 @@ class Decoder(LabelDecoder):
             self._shared = shared
         return shared
 
-    def _of_words(self, readings: Readings) -> WordLabels:
-        """Return what determines the labels of readings without masks, for their templates."""
-        word_labels = self._word_labels
-        if word_labels is None or word_labels.templates is not readings.templates:
-            word_labels = self._word_labels = self._joined(readings)
-        return word_labels
-
     def _joined(self, readings: Readings) -> WordLabels:
+        """Return what determines the labels of readings without masks, for their templates."""
         from .model_steps import LabelPairs, TokenWeights
 
         templates = readings.templates

@@ -182,7 +182,8 @@ class WordScores:
         is_current = cache.lexicon is readings.lexicon and len(sums.rows) >= len(readings.lexical)
         tokens = Tokens(readings.offsets, readings.words, readings.lexical, readings.annotations)
         groups, plan, rows = self._model
-        while not is_current or not self._score_words(
+        score_words = self._score_words.code or self._score_words
+        while not is_current or not score_words(
             tokens, sums, groups, plan, rows, pairs, space, scores, labels
         ):
             sums = self._admit(readings)
@@ -224,24 +225,21 @@ class WordScores:
             if n_rows > 1 and n_rows + len(new_words) * self._n_groups > self._max_rows:
                 sums, n_rows = self._empty(n_words), 1
                 new_words = _without_sums(readings, sums)
-            sums = self._grown(sums, n_rows + len(new_words) * self._n_groups)
+            n_needed = n_rows + len(new_words) * self._n_groups
+            if n_needed > len(sums.sums):
+                size = min(max(2 * n_needed, MIN_ROWS), max(self._max_rows, n_needed))
+                sums = KeptSums(sums.rows.copy(), grown(sums.sums, size))
             # Features of single words read no annotations and cross no boundary.
             words = Tokens(np.zeros(1, np.int64), new_words, readings.lexical, readings.annotations)
             new_rows = np.zeros((len(new_words), sums.rows.shape[1]), dtype=np.int32)
             space, _ = self._space(len(new_words))
             groups, plan, rows = self._model
-            n_rows = self._sum_groups(words, groups, plan, rows, space, n_rows, new_rows, sums.sums)
+            sum_groups = self._sum_groups.code or self._sum_groups
+            n_rows = sum_groups(words, groups, plan, rows, space, n_rows, new_rows, sums.sums)
             self._cache = WordCache(readings.lexicon, sums, n_rows)
             # Last, so that other threads, also after an interruption, find complete rows or none.
             sums.rows[new_words] = new_rows
             return sums
-
-    def _grown(self, sums: KeptSums, n_rows: int) -> KeptSums:
-        """Copy the cache to larger arrays if it has no room for n_rows."""
-        if n_rows <= len(sums.sums):
-            return sums
-        size = min(max(2 * n_rows, MIN_ROWS), max(self._max_rows, n_rows))
-        return KeptSums(sums.rows.copy(), grown(sums.sums, size))
 
 
 def _longest(readings: Readings) -> int:
