@@ -129,7 +129,6 @@ def plan_patterns(
         tokens=tuple(tokens),
         token_columns=tuple(tokens),
         first={read: distinct.index(read) for read, _ in used},
-        owners=np.arange(len(patterns), dtype=np.int32),
         templates=Templates(conjunctions, len(words), *by_kind(kinds), start_label),
     )
     seen_words = tuple(see[view] for _, view in words)

@@ -32,11 +32,10 @@ class RealValues:
     """Real-valued features, which are not hashed.
 
     attributes: of their templates, see `tokens.read_values`.
-    owners: of each value, the position of its template among all templates; names: of each value.
+    names: of each value.
     """
 
     attributes: tuple[PlacedAttribute, ...] = ()
-    owners: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
 
 
@@ -50,7 +49,6 @@ class TemplatePlan:
     columns. An attribute with several values has several columns.
     token_columns: the attribute in `tokens` of each of the last columns.
     first: for each attribute, the position of the first template that reads it.
-    owners: [P] int32, position of each conjunction's template among the hashed templates.
     vector_width: number of dimensions of vectors, 0 if unknown.
     """
 
@@ -59,7 +57,6 @@ class TemplatePlan:
     tokens: tuple[PythonAttribute, ...]
     token_columns: tuple[PythonAttribute, ...]
     first: dict[Attribute, int]
-    owners: Ints
     templates: Templates
     real: RealValues = RealValues()
     vector_width: int = 0
@@ -159,7 +156,6 @@ def make_plan(
         tokens=tokens,
         token_columns=tuple(read for read in tokens for _ in range(read.width(vector_width))),
         first=first,
-        owners=np.array(owners, dtype=np.int32),
         templates=Templates(
             conjunctions,
             n_lexical=n_lexical,
@@ -181,20 +177,14 @@ def _real_values(
 
     A dimension d of an attribute's values is named as if it had the value `dD`.
     """
-    real = {t: template.attributes[0] for t, template in enumerate(templates) if template.is_real}
+    real = tuple(template.attributes[0] for template in templates if template.is_real)
     dimensions = [
-        (t, str(placed), f"d{i}")
-        for t, placed in real.items()
-        for i in range(placed.read.width(vector_width))
+        (str(placed), f"d{i}") for placed in real for i in range(placed.read.width(vector_width))
     ]
-    values = RealValues(
-        attributes=tuple(real.values()),
-        owners=tuple(t for t, _, _ in dimensions),
-        names=tuple(write_name([(placed, value)]) for _, placed, value in dimensions),
-    )
-    seeds = np.array([seed_of(placed) for _, placed, _ in dimensions], dtype=np.uint64)
-    numbers = np.array([get_string_id(value) for *_, value in dimensions], dtype=np.uint64)
-    return values, seeds, numbers
+    names = tuple(write_name([dimension]) for dimension in dimensions)
+    seeds = np.array([seed_of(placed) for placed, _ in dimensions], dtype=np.uint64)
+    numbers = np.array([get_string_id(value) for _, value in dimensions], dtype=np.uint64)
+    return RealValues(real, names), seeds, numbers
 
 
 def annotations_of(reads: Iterable[Attribute]) -> tuple[int, ...]:
