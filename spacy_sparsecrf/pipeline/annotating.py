@@ -4,6 +4,7 @@ Features read the annotation; boundaries divide Docs into sequences.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from spacy.attrs import SENT_START  # type: ignore[import-not-found]
@@ -32,6 +33,7 @@ def annotated(examples: Iterable[Example], upstream: Collection[Any]) -> Iterato
             yield Example(doc, example.reference)
 
 
+@dataclass
 class Expected:
     """Expectations of Docs in prediction, from what training Docs had.
 
@@ -41,16 +43,15 @@ class Expected:
     been missing; cut: whether they had sentence boundaries, False after the warning.
     """
 
-    def __init__(self, name: str, shares: Mapping[str, float], cut: bool) -> None:
-        self._name = name
-        self.shares = dict(shares)
-        self.cut = cut
+    name: str
+    shares: dict[str, float]
+    cut: bool
 
     def check_cut(self, docs: Sequence[Doc]) -> None:
         """Warn if a Doc has no sentence boundaries."""
         if not all(doc.has_annotation(SENT_START) for doc in docs):
             self.cut = False
-            warn(Warnings.SCW202.format(name=self._name))
+            warn(Warnings.SCW202.format(name=self.name))
 
     def check(self, columns: Mapping[str, int], parts: Sequence[Readings]) -> None:
         """Warn about attributes that no token of a batch has, although training tokens had them.
@@ -67,6 +68,6 @@ class Expected:
             if (1.0 - share) ** n_tokens < _CHANCE:
                 del self.shares[attribute]
                 message = Warnings.SCW206.format(
-                    name=self._name, attribute=attribute, n_tokens=n_tokens, share=share
+                    name=self.name, attribute=attribute, n_tokens=n_tokens, share=share
                 )
                 warn(message)

@@ -291,7 +291,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Do one iteration over the corpus, and take its model."""
         # Free the corpus, which the run has encoded, and the decoder of the last model.
         state.restart = None
-        self.trained = replace(self.trained)
+        trained = self.trained = replace(self.trained)
         with progress.Task("Training"):
             report = training.step()
             if not math.isfinite(objective := training.objective):
@@ -299,9 +299,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
                 raise SparseCRFError(Errors.SC209.format(name=self.name, objective=objective))
             if state.checkpoint is not None:
                 training.save(state.checkpoint)
-        model = training.model().with_labels(self.label_data)
-        model.first = self.model.first
-        self.model = model
+        model = training.model().with_labels(trained.labels)
+        model.first = trained.model.first
+        self.trained = replace(trained, model=model)
         state.stepped = True
         iteration = Iteration(
             number=len(self.training_log) + 1,
@@ -437,7 +437,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         setup.target.write(
             docs,
             ids,
-            self.label_data,
+            self.trained.labels,
             overwrite=setup.settings.overwrite,
             scores=ids.span_scores,
         )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from ..crf.model.model import CRFModel
@@ -33,7 +34,7 @@ class Trained:
     @classmethod
     def of(cls, setup: Setup, model: CRFModel, cfg: dict[str, Any], names: Names) -> "Trained":
         """Create the value of a component that has given no warnings."""
-        expected = Expected(setup.name, cfg["shares"], cfg["sentences"])
+        expected = Expected(setup.name, dict(cfg["shares"]), cfg["sentences"])
         return cls(setup=setup, model=model, cfg=cfg, names=names, expected=expected)
 
     @classmethod
@@ -41,7 +42,7 @@ class Trained:
         """Create the value of a new component."""
         return cls.of(setup, no_model(setup), dict(NEW_CFG), Names())
 
-    @property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """The labels of tokens by id."""
         return tuple(self.cfg["labels"])
@@ -78,7 +79,7 @@ def part_of_setup(name: str, what: str) -> Any:
     def write(pipe: Any, part: Any) -> None:
         pipe.setup = pipe.setup._replace(**{name: part})
 
-    return property(lambda pipe: getattr(pipe.trained.setup, name), write, doc=what)
+    return property(attrgetter(f"trained.setup.{name}"), write, doc=what)
 
 
 def part_of_trained(name: str, what: str) -> Any:
@@ -87,4 +88,4 @@ def part_of_trained(name: str, what: str) -> Any:
     def write(pipe: Any, part: Any) -> None:
         pipe.trained = replace(pipe.trained, **{name: part})
 
-    return property(lambda pipe: getattr(pipe.trained, name), write, doc=what)
+    return property(attrgetter(f"trained.{name}"), write, doc=what)
