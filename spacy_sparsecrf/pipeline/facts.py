@@ -1,7 +1,6 @@
 """The facts of a component, which `compatible.check` looks up in its table."""
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 from ..compatible import facts_of_run
@@ -45,25 +44,25 @@ def facts_of(
     if real_values:
         facts["real values"] = real_values
     facts["stack" if learning.stack.folds else "no stack"] = "stack"
-    return facts | _facts_of_features(setup.features) | _facts_of_decoding(setup)
+    readers = {read.name for read in getattr(setup.features, "stacked", ())}
+    if readers:
+        facts["reader"] = ", ".join(sorted(readers))
+    else:
+        facts["no reader"] = "templates"
+    return facts | _facts_of_decoding(setup, readers)
 
 
-def _facts_of_features(features: object) -> dict[str, str]:
-    """Return the facts of templates, or of other features."""
-    stacked = getattr(features, "stacked", ())
-    names = ", ".join(sorted({*map(attrgetter("name"), stacked)}))
-    return {"reader": names} if names else {"no reader": "templates"}
+def _facts_of_decoding(setup: Any, readers: set[str]) -> dict[str, str]:
+    """Return the facts of the target and of how labels are chosen.
 
-
-def _facts_of_decoding(setup: Any) -> dict[str, str]:
-    """Return the facts of the target and of how labels are chosen."""
+    readers: names of the attributes of a first-stage model that templates read.
+    """
     settings, decoding, facts = setup.settings, setup.settings.decoding, {}
-    names = {read.name for read in getattr(setup.features, "stacked", ())}
     of_spans = {
         "threshold": settings.threshold,
         "decoding.thresholds": decoding.thresholds,
         "decoding.outside_weight": decoding.outside_weight,
-        "pipeline.features.templates": [DOC_ENTITY] if DOC_ENTITY in names else [],
+        "pipeline.features.templates": [DOC_ENTITY] if DOC_ENTITY in readers else [],
     }
     if described := ", ".join(f"{key} = {value}" for key, value in of_spans.items() if value):
         facts["spans"] = described

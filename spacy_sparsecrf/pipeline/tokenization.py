@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from spacy.tokens import Doc
@@ -17,6 +18,7 @@ _N_SHOWN = 3
 MOST_CUT = 0.01
 
 
+@dataclass
 class TokenCuts:
     """Counts gold tokens, except blanks, and gold tokens that a tokenizer splits differently.
 
@@ -24,10 +26,9 @@ class TokenCuts:
     frequencies of gold tokens that are split differently.
     """
 
-    def __init__(self, tokenizer: Callable[[str], Doc]) -> None:
-        self.tokenizer = tokenizer
-        self.n_tokens = 0
-        self.others: Counter[str] = Counter()
+    tokenizer: Callable[[str], Doc]
+    n_tokens: int = 0
+    others: Counter[str] = field(default_factory=Counter)
 
     @property
     def n_others(self) -> int:

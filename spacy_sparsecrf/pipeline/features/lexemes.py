@@ -92,20 +92,18 @@ class LexemeTable:
         texts = [self._view(strings[orth]) or " " for orth in new]
         values = self._read(texts)
         if end > len(self._keys):
-            self._reserve(max(end, min(max(2 * end, MIN_ROWS), self._max_rows)))
+            # Larger arrays: the old ones stay valid for threads that still read them.
+            n_rows = max(end, min(max(2 * end, MIN_ROWS), self._max_rows))
+            self._keys = grown(self._keys, n_rows)
+            self._values = grown(self._values, n_rows)
+            self._kinds = grown(self._kinds, n_rows)
+            self._slots = build_table(self._keys[:begin], capacity=n_rows)
         self._keys[begin:end] = np.fromiter(new, np.uint64, len(new))
         self._values[begin:end] = values
         lines = [0 if text.strip() else count_lines(text) for text in texts]
         self._kinds[begin:end] = np.minimum(lines, MOST_BREAKS + 1)
         insert(self._slots, self._keys, begin, end)
         self._n_rows = end
-
-    def _reserve(self, n_rows: int) -> None:
-        """Move to larger arrays; the old arrays stay valid for threads that still read them."""
-        self._keys = grown(self._keys, n_rows)
-        self._values = grown(self._values, n_rows)
-        self._kinds = grown(self._kinds, n_rows)
-        self._slots = build_table(self._keys[: self._n_rows], capacity=n_rows)
 
     def _read(self, texts: Sequence[str]) -> Ids:
         """Return the values [R, L] of R words."""
