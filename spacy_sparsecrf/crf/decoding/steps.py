@@ -60,8 +60,6 @@ class Temperature(Step):
 
     def prepare(self, model: CRFModel, valid: Mask | None) -> tuple[CRFModel, Mask | None]:
         """Divide the weights."""
-        if self.temperature == 1.0:
-            return model, valid
         unigram, bigram = (
             replace(table, values=table.values / self.temperature)
             for table in (model.unigram, model.bigram)

@@ -5,6 +5,7 @@ while Docs are read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,7 +98,10 @@ class NameRecord:
         self._batches: list[_Recorded] = []
         # Tables of words grow by copying, so the last copy also serves earlier readings.
         self._lexical: dict[object, Hashes] = {}
-        self._tokens = TokenValues()
+
+    @cached_property
+    def _tokens(self) -> TokenValues:
+        return TokenValues()
 
     @classmethod
     def of(cls, features: Any) -> "NameRecord | None":
