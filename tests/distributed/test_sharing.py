@@ -128,7 +128,7 @@ def test_a_worker_without_tokens_does_not_say_if_there_is_a_start_label(tmp_path
     config: dict[str, Any] = {"features": {**features, "start_label": False}}
     _, alone = begun(tmp_path, Threads(), **config)
     _, pipe = begun(tmp_path, Here(num_workers=2), **config)
-    assert pipe.training_run().n_potential == alone.training_run().n_potential
+    assert pipe.training_run().size.n_potential == alone.training_run().size.n_potential
     assert steps(pipe) == steps(alone)
 
 
@@ -140,7 +140,7 @@ def test_shards_reach_the_minimum_of_the_corpus_in_one_piece(folder, name):
     whole.initialize(lambda: examples_of(nlp, SENTENCES), nlp=nlp)
     _, pipe = begun(folder, Here(num_workers=3), **config)
     own, other = (each.training_run() for each in (pipe, whole))
-    assert own.n_potential == other.n_potential
+    assert own.size.n_potential == other.size.n_potential
     while not (own.converged and other.converged):
         own.step()
         other.step()

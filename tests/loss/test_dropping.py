@@ -83,7 +83,7 @@ def test_the_minimum_is_the_same(monkeypatch, kind):
     assert dropping.objective == pytest.approx(whole.objective, rel=1e-9)
     np.testing.assert_array_equal(dropping.weights[0], whole.weights[0])
     np.testing.assert_allclose(dropping.weights[1], whole.weights[1], atol=1e-5)
-    assert dropping.n_potential == whole.n_potential
+    assert dropping.size.n_potential == whole.size.n_potential
     assert len(dropping.weights[0]) > 5
     ours, theirs = dropping.model(), whole.model()
     np.testing.assert_array_equal(ours.unigram.keys, theirs.unigram.keys)

@@ -102,7 +102,7 @@ def test_counts_are_those_of_the_problem(l1):
     problem, _ = random_problem(1, 3, [5, 3, 8], n_values=20)
     corpus = problem.corpus
     training = training_of(corpus, ["a", "b", "c"], OWLQN(), l1=l1, l2=0.1, n_threads=1)
-    assert training.size.n_potential == training.n_potential == corpus.n_potential(3)
+    assert training.size.n_potential == corpus.n_potential(3)
     assert training.size.n_bytes > 0
     pairs = set()
     for t, label in enumerate(corpus.labels):
@@ -139,9 +139,9 @@ def test_no_array_is_as_long_as_the_potential_weights():
     options = {"n_threads": 1, "warm_start": WarmStart(epochs=0)}
     labels = [str(i) for i in range(1000)]
     training = training_of(builder.build(), labels, OWLQN(), l1=0.5, l2=0.1, **options)
-    assert training.n_potential > 3e8
+    assert training.size.n_potential > 3e8
     training.step()
-    assert training.size.n_bytes < training.n_potential
+    assert training.size.n_bytes < training.size.n_potential
 
 
 def test_the_estimate_covers_the_arrays_that_training_holds():

@@ -22,7 +22,7 @@ def test_observed_pairs_only(l1):
     assert any(training.step().converged for _ in range(200))
     loss = ChainLoss(problem.corpus, 4, Workers(1))
     observed = loss.coordinates("observed")
-    assert training.n_potential == len(observed) < loss.n_potential
+    assert training.size.n_potential == len(observed) < loss.n_potential
     coordinates, values = training.weights
     assert set(coordinates) <= set(observed)
     # The result is the minimum over those weights.

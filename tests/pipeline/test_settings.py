@@ -158,7 +158,7 @@ def test_a_pipeline_without_rare_tests_or_unseen_pairs_has_fewer_weights(key, va
     for value in values:
         nlp = pipeline(**{key: type(DEFAULT_LEARNING[key])(value)})
         trained(nlp, weighted_examples(nlp))
-        sizes.append(nlp.get_pipe("sparse_crf").training_run().n_potential)
+        sizes.append(nlp.get_pipe("sparse_crf").training_run().size.n_potential)
         assert [token.tag_ for token in nlp("the plan fails")] == ["DT", "NN", "VB"]
     assert sizes == sorted(set(sizes), reverse=True)
 

@@ -52,11 +52,6 @@ class WeightTable:
             values=np.empty(0, dtype),
         )
 
-    @property
-    def n_active(self) -> int:
-        """Number of weights."""
-        return len(self.values)
-
     @classmethod
     def of(
         cls,
@@ -224,7 +219,7 @@ class CRFModel:
     @property
     def n_active(self) -> int:
         """Number of stored weights, all non-zero, without the weights of the first-stage model."""
-        return self.unigram.n_active + self.bigram.n_active
+        return len(self.unigram.values) + len(self.bigram.values)
 
     def with_labels(self, labels: Sequence[str]) -> CRFModel:
         """Return the model with further labels, also in the last cluster, with all weights zero.

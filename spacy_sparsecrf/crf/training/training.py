@@ -151,7 +151,6 @@ class Training:
         losses = [self._limited(loss, part) for part, loss in zip(self._parts, losses, strict=True)]
         self.size = total([loss.size(l1, getattr(solver, "history", 0)) for loss in losses])
         check_fits(self.size, available_memory(), len(self._labels), l1)
-        self.n_potential = self.size.n_potential
         self.n_sequences = corpus.n_sequences if make_loss is None else losses[0].n_sequences
         self._runs = [Run(loss, self._penalty, solver, self._warm_start) for loss in losses]
         self._warn_of_idle()
