@@ -289,9 +289,10 @@ class Featurizer(PlanFeaturizer):
         check_phrases(phrases, phrase_attr)
         self.phrases = undoubled(phrases)
         self.phrase_attr = phrase_attr
-        clusters = {} if clusters is None else clusters
-        check_sources(clusters)
-        self.clusters = undoubled(clusters)
+        self.clusters: dict[str, Any] = {}
+        if clusters is not None:
+            check_sources(clusters)
+            self.clusters = undoubled(clusters)
         self.boundaries = boundaries
         self.parsed = parse_templates(templates)
         self.plan = make_plan(self.parsed, start_label, boundaries=boundaries)
