@@ -562,6 +562,11 @@ class Errors(metaclass=_Coded):
         '[components.{name}.{key}]\n@{registry} = "{example}"'
     )
     SC663 = "{key} = {name!r} is unknown: correct it. {nearest}Use one of: {known}."
+    SC671 = (
+        "{path}: {n} records have annotation, and {gaps} have none, or null (first: {first}). Add "
+        "--unannotated outside if annotators found nothing there, missing if nobody looked, or "
+        "skip to leave them out."
+    )
 
     # SC7xx: the search for hyperparameters
     SC701 = (
@@ -795,6 +800,12 @@ class Warnings(metaclass=_Coded):
         "[components.{name}] l1."
     )
     SCW237 = "Kernels of {path} are compiled again: {reason}. If this recurs, check the disk."
+    SCW251 = "Component '{name}': {text}."
+    SCW252 = (
+        "Component '{name}': in no training Doc did annotators look for all spans of {types}, so "
+        "that no token is known to be outside of them, and false ones follow. Name these types in "
+        "--annotated of `convert` for a file in which all of them are annotated."
+    )
     SCW340 = (
         '[components.NAME] model = "maxent" leaves out the {n} features of pairs of labels. Write '
         'u: for b: and *: in [components.NAME.features] templates, or set model = "chain".'

@@ -25,6 +25,8 @@ _SPANS = ("ents", "spans", "entities", "labels", "label", "ner", "annotation", "
 _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 _LABELS = ("label", "labels", "tag", "type", "entity", "entity_group")
 _TOKEN, _DOC_TOKEN = {"id", "start", "end", "text"}, {"id", "start", "end"}  # `doc.to_json()`
+# Keys of answers: Prodigy, and Label Studio's short export, leave out an empty annotation.
+_ANSWERS = ("answer", "annotation_id")
 _OF_TOOLS = frozenset(["spans", "label", "labels", "entities", "relations"])  # no lists there
 _BRAT = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,18} [0-9]{1,18}(?:;[0-9 ;]*)?)\t([^\t]*)")
 # Raised, also by spaCy, for values of other types.
@@ -112,16 +114,18 @@ class JsonReader:
         document = str(value.get("document", value.get("doc_id", "")))
         hashed = value.get("_input_hash")
         task = (str(hashed), text) if self._merges and (is_binary or hashed is not None) else None
-        marks = self._marks_of(value)
+        is_answer = any(value.get(key) is not None for key in _ANSWERS)
+        is_annotated = is_answer or any(value[key] is not None for key in _keys_of(value))
         return Record(
             place=place,
             text=text,
-            marks=marks,
+            marks=self._marks_of(value),
             tokens=tokens,
             document=document,
             task=task,
             is_partial=is_binary,
             is_rejected=is_rejected,
+            is_annotated=is_annotated,
         )
 
     def _task(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -144,8 +148,7 @@ class JsonReader:
 
     def _marks_of(self, value: Mapping[str, Any]) -> list[Mark]:
         """Return the marks of a record: under a known key, else a list of objects with labels."""
-        keys = [key for key in _SPANS if key in value]
-        keys += [key for key, listed in value.items() if _has_labels(listed)]
+        keys = _keys_of(value)
         if not keys:
             return []
         self._has_spans = True
@@ -177,6 +180,12 @@ def _is_of_doc(value: Mapping[str, Any]) -> bool:
     tokens = value["tokens"] if _is_list(value, "tokens") and not is_of_tool else []
     are_of_doc = (isinstance(t, Mapping) and t.keys() & _TOKEN == _DOC_TOKEN for t in tokens)
     return bool(tokens) and all(are_of_doc)
+
+
+def _keys_of(value: Mapping[str, Any]) -> list[str]:
+    """Return the keys of a record under which its annotation may be."""
+    keys = [key for key in _SPANS if key in value]
+    return keys + [key for key, listed in value.items() if _has_labels(listed)]
 
 
 def _has_labels(value: Any) -> bool:

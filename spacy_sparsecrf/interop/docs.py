@@ -1,8 +1,9 @@
 """Sentences in columns -> Docs, and back."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,10 +12,10 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..pipeline.data_checks import LANG
+from ..pipeline.type_counts import DOCUMENT
 from . import column_attributes as attributes
 from .column_attributes import ARGUMENTS, DOCSTART, ENTITIES, IGNORED, SPACE, UNSET, WORDS
 from .columns import TAB, Sentence, Source
-from .records import DOCUMENT
 from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
 from .text_files import BOM
 
@@ -31,19 +32,20 @@ def read_docs(
     *,
     n_sentences: int = 1,
     scheme: ColumnScheme = ColumnScheme.iob2,
+    rename: Callable[[str], str] = str,
 ) -> Iterator[Doc]:
     """Create Docs from a file of sentences.
 
     n_sentences: largest number of sentences in a Doc; their starts are set. A line whose word is
     -DOCSTART- is not a token, and ends the Doc before it; scheme: of the labels of entities and
-    other spans.
+    other spans; rename: returns the new name of a type or tag, "" if it is left out.
     RAISES: SparseCRFError with the file and line of an invalid value, and if there are no tokens.
     """
     attributes.register(source.columns)
     is_empty = True
     for document, sentences in of_docs(source, n_sentences):
         is_empty = False
-        doc = _doc_of(source, vocab, scheme, sentences)
+        doc = _doc_of(source, vocab, sentences, scheme=scheme, rename=rename)
         if document:
             doc.user_data[DOCUMENT] = str(document)
         yield doc
@@ -73,7 +75,12 @@ def of_docs(source: Source[Sentence], n_sentences: int) -> Iterator[tuple[int, l
 
 
 def _doc_of(
-    source: Source[Sentence], vocab: Vocab, scheme: ColumnScheme, sentences: list[Sentence]
+    source: Source[Sentence],
+    vocab: Vocab,
+    sentences: list[Sentence],
+    *,
+    scheme: ColumnScheme,
+    rename: Callable[[str], str],
 ) -> Doc:
     """Create the Doc of sentences; see `read_docs`."""
     columns, rows = source.columns, [row for rows in sentences for row in rows]
@@ -88,19 +95,21 @@ def _doc_of(
         for name, argument in ARGUMENTS.items()
         if name in columns
     }
+    if "tags" in arguments:
+        arguments["tags"] = [tag and rename(tag) for tag in arguments["tags"]]
     if SPACE in columns:
         arguments["spaces"] = [value == "1" for value in values[SPACE]]
     starts: Any = [i == 0 for sentence in sentences for i in range(len(sentence))]
     doc = Doc(vocab, words=values[WORDS], sent_starts=starts, **arguments)
     doc.user_data[LANG] = vocab.lang
+    spans_of = partial(_spans, doc, source, sentences, scheme=scheme, rename=rename)
     for name in columns:
         if name == ENTITIES:
             labels = values[name]
             missing = [doc[i : i + 1] for i, label in enumerate(labels) if label in MISSING]
-            entities = _spans(doc, name, source, scheme=scheme, sentences=sentences)
-            doc.set_ents(entities, missing=missing)
+            doc.set_ents(spans_of(name), missing=missing)
         elif key := attributes.span_key(name):
-            doc.spans[key] = _spans(doc, name, source, scheme=scheme, sentences=sentences)
+            doc.spans[key] = spans_of(name)
         elif custom := attributes.custom_name(name):
             for token, value in zip(doc, values[name], strict=True):
                 if value != source.unset:
@@ -109,7 +118,13 @@ def _doc_of(
 
 
 def _spans(
-    doc: Doc, name: str, source: Source[Sentence], scheme: ColumnScheme, sentences: list[Sentence]
+    doc: Doc,
+    source: Source[Sentence],
+    sentences: list[Sentence],
+    name: str,
+    *,
+    scheme: ColumnScheme,
+    rename: Callable[[str], str],
 ) -> list[Span]:
     """Return the spans that a column's labels encode; none crosses a sentence boundary."""
     begin, spans, column = 0, list[Span](), source.columns.index(name)
@@ -124,7 +139,8 @@ def _spans(
             where = {"path": source.path, "line": rows[error.index].line}
             values = {"value": labels[error.index], "scheme": scheme.value, "fits": fits}
             raise SparseCRFError(Errors.SC615.format(**where, **values, reason=error)) from error
-        spans += [Span(doc, begin + a, begin + b, label=label) for a, b, label in of_sentence]
+        named = [(begin + a, begin + b, rename(label)) for a, b, label in of_sentence]
+        spans += [Span(doc, a, b, label=label) for a, b, label in named if label]
         begin += len(rows)
     return spans
 

@@ -4,7 +4,7 @@ If spans do not fit the tokens, likely causes are tried on the texts.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,8 +18,9 @@ from spacy.util import filter_spans
 
 from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
+from ..pipeline.type_counts import DOCUMENT
 from .columns import Source
-from .records import DOCUMENT, Mark, Record, joined, merged, tokenized, trimmed
+from .records import Mark, Record, joined, merged, tokenized, trimmed
 from .text_files import script_of
 
 MOST_MISFITS = 0.2
@@ -42,6 +43,14 @@ _N_RECORDS = 2000  # that are tried
 _SHOWN = 5  # errors in a message
 
 
+class Unannotated(str, Enum):
+    """Treatments of texts without annotation in a file that has annotation of others."""
+
+    outside = "outside"
+    missing = "missing"
+    skip = "skip"
+
+
 class Misfit(str, Enum):
     """Treatments of spans that do not fit the tokens."""
 
@@ -57,7 +66,9 @@ class RecordReader:
     key; default: spans become entities, of which the longest of overlapping ones is kept; longest:
     with a key, keep the longest of a type; misfit: treatment of spans that do not fit the tokens;
     default: expand up to MOST_MISFITS of them; skips_invalid: whether to leave out records that
-    cannot be read; misfits: spans that do not fit, for messages; n_marks: number of spans.
+    cannot be read; unannotated: treatment of records without annotation; default: refuse a file
+    that has others; rename: returns the new name of a label, "" if it is left out; misfits: spans
+    that do not fit, for messages; n_marks: number of spans.
     """
 
     source: Source[Record]
@@ -66,6 +77,8 @@ class RecordReader:
     longest: bool = False
     misfit: Misfit | None = None
     skips_invalid: bool = False
+    unannotated: Unannotated | None = None
+    rename: Callable[[str], str] = str
     misfits: list[str] = field(default_factory=list)
     n_marks: int = 0
     records: list[Record] = field(default_factory=list)
@@ -77,13 +90,46 @@ class RecordReader:
             with the likely cause, and if there is no text.
         """
         is_empty = True
-        for record in merged(joined([*self._valid()], self.source), self.source):
+        for record in merged(map(self._renamed, self._annotated()), self.source):
             with self.source.read(record.place):
                 yield self._doc(record)
                 is_empty = False
         self._check()
         if is_empty:
             raise SparseCRFError(Errors.SC612.format(path=self.source.path))
+
+    def _annotated(self) -> Sequence[Record]:
+        """Return the records to read. RAISES: SparseCRFError if only some have annotation."""
+        records = joined([*self._valid()], self.source)
+        gaps = [record for record in records if not record.is_annotated]
+        n, n_gaps = len(records) - len(gaps), len(gaps)
+        if gaps and n and self.unannotated is None:
+            values = {"path": self.source.path, "n": n, "gaps": n_gaps, "first": gaps[0].place}
+            raise SparseCRFError(Errors.SC671.format(**values))
+        if self.unannotated is Unannotated.skip:
+            self.source.left_out["records without annotation (left out)"] += n_gaps
+            return [record for record in records if record.is_annotated]
+        how = (self.unannotated or Unannotated.outside).value
+        self.source.left_out[f"records without annotation (read as {how})"] += n_gaps
+        return records
+
+    def _renamed(self, record: Record) -> Record:
+        """Return a record with new names of labels."""
+        marks = [mark._replace(label=self.rename(mark.label)) for mark in record.marks]
+        if (doc := record.doc) is not None:
+            unknown = [doc[token.i : token.i + 1] for token in doc if not token.ent_iob]
+            doc.set_ents(self._renamed_spans(doc.ents), missing=unknown)
+            for key, group in doc.spans.items():
+                doc.spans[key] = self._renamed_spans(group)
+        return record._replace(marks=[mark for mark in marks if mark.label])
+
+    def _renamed_spans(self, spans: Iterable[Span]) -> list[Span]:
+        labels = ((span, self.rename(span.label_)) for span in spans)
+        return [
+            Span(span.doc, span.start, span.end, label=label, kb_id=span.kb_id, span_id=span.id)
+            for span, label in labels
+            if label
+        ]
 
     def _valid(self) -> Iterator[Record]:
         """Yield the records whose marks are valid, without white space at their ends."""
@@ -106,6 +152,8 @@ class RecordReader:
             return record.doc
         doc = tokenized(record, self.nlp.make_doc)
         doc.user_data[LANG] = self.nlp.lang
+        if self.unannotated is Unannotated.missing and not record.is_annotated:
+            return doc
         if record.document:
             doc.user_data[DOCUMENT] = record.document
         spans: dict[str, list[Span]] = defaultdict(list)

@@ -9,11 +9,9 @@ from spacy.tokens import Doc
 from spacy.util import get_words_and_spaces
 
 from ..errors import refused_option
+from ..pipeline.type_counts import DOCUMENT
 from .columns import Source
 from .schemes import OUTSIDE
-
-DOCUMENT = "document"
-"""The key in `doc.user_data` of the document that a Doc is part of."""
 
 
 class Mark(NamedTuple):
@@ -31,7 +29,8 @@ class Record(NamedTuple):
     place: its position in the file, for messages; tokens: character offsets (start, end) of the
     file's own tokens, or None; document: name of the document that it is part of, or ""; task: the
     same for all answers about a text, or None; is_partial: whether other tokens may be in a span,
-    too; is_rejected: whether the marks are wrong; doc: with all annotation, if the file has it.
+    too; is_rejected: whether the marks are wrong; is_annotated: whether the
+    file has annotation of it; doc: with all annotation, if the file has it.
     """
 
     place: str
@@ -42,6 +41,7 @@ class Record(NamedTuple):
     task: object = None
     is_partial: bool = False
     is_rejected: bool = False
+    is_annotated: bool = True
     doc: Doc | None = None
 
 

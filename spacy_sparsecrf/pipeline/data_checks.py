@@ -22,6 +22,7 @@ from .targets.scheme import OUTSIDE
 from .targets.spans import SpanGroups, SpanTarget, trimmed
 from .targets.target import Not, Target, have_same_tokens, string_ids
 from .tokenization import MOST_CUT, TokenCuts
+from .type_counts import TypeCounts
 
 if TYPE_CHECKING:
     from .settings import Setup
@@ -150,6 +151,7 @@ class DataChecks:
     remedy: advice on the config for the annotation that the Docs have, if they have no label.
     is_warned: whether `warn_of_unseen` has warned, or must not because Docs are augmented.
     seen: a 64-bit hash of the words of each gold Doc, the same for any vocab in this process.
+    types: counts of the types of gold spans.
     """
 
     n: Counter[str] = field(default_factory=Counter)
@@ -159,6 +161,7 @@ class DataChecks:
     remedy: str = ""
     is_warned: bool = False
     seen: set[int] = field(default_factory=set)
+    types: TypeCounts = field(default_factory=TypeCounts)
     _is_evaluated: bool = False
 
     @property
@@ -208,6 +211,9 @@ class DataChecks:
         self.n["used"] += 1
         self.n["gold"] += sum(map(bool, labels))
         self.n["divided"] += len(doc) > 1 and doc.has_annotation(SENT_START)
+        if isinstance(setup.target, SpanTarget) and any(labels):
+            begins = (x[2:] for x in labels if isinstance(x, str) and x[:1] in ("B", "U"))
+            self.types.add(Counter(begins), reference.user_data)
         gold_doc = GoldDoc(setup, example, gold, labels)
         for check in CHECKS:
             for case in check.counts(gold_doc):
@@ -239,6 +245,7 @@ class DataChecks:
         """Add the counts of further examples."""
         self.docs += [(self.n["tokens"] + end, text) for end, text in other.docs]
         self.n.update(other.n)
+        self.types.join(other.types)
         self.cases = other.cases | self.cases
         for attribute, values in other.values.items():
             self._join_values(attribute, values)
@@ -272,6 +279,10 @@ class DataChecks:
             warn(Warnings.SCW216.format(name=name, n=n, remedy=self.remedy))
         if is_labelled:
             self._warn_of_gold(name)
+            for text in self.types.messages():
+                warn(Warnings.SCW251.format(name=name, text=text))
+            if incomplete := self.types.incomplete():
+                warn(Warnings.SCW252.format(name=name, types=", ".join(incomplete)))
             self._warn_of_values(name, idle)
 
     def _warn_of_gold(self, name: str) -> None:

@@ -83,7 +83,7 @@ class LabelIds:
         """Return the ids of the gold labels of a Doc's tokens; negative ids as in `EncodedCorpus`.
 
         gold: None, "" or () if a label is missing; a tuple if any of several labels may be right,
-            `Not` if all but one.
+            `Not` if all but some.
         RAISES: SparseCRFError for an unknown label if the labels are fixed.
         """
         number_of = self._gold
@@ -121,7 +121,7 @@ class LabelIds:
         sets = np.zeros((len(self._sets), len(labels)), np.bool_)
         for allowed, q in self._sets.items():
             if isinstance(allowed, Not):
-                sets[q] = [label != allowed.label for label in labels]
+                sets[q] = [label not in allowed.labels for label in labels]
             else:
                 sets[q, final_ids[list(allowed)]] = True
         is_missing = sets.all(axis=1) | ~sets.any(axis=1)

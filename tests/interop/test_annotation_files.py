@@ -95,7 +95,7 @@ FILES = {
 def converted(path: Path, *options: str) -> tuple[list[Doc], str]:
     """Return the Docs of a file converted with `--lang en`, and the output of the command."""
     target = path.parent / "out.spacy"
-    done = run("convert", path, target, "--lang", "en", *options)
+    done = run("convert", path, target, "--lang", "en", "--force", *options)
     return [*unpack(target, Vocab())], " ".join((done.stdout + done.stderr).split())
 
 
@@ -228,7 +228,7 @@ def test_a_share_of_the_documents_is_for_development(tmp_path):
 def test_other_corpora_are_not_overwritten_by_shares_of_the_documents(tmp_path):
     (tmp_path / "a.iob").write_text("".join(f"x{i} B-A\n\n" for i in range(20)))
     shares = ("--dev", "0.2", "--test", "0.1")
-    converted(tmp_path / "a.iob", *shares)
+    run("convert", tmp_path / "a.iob", tmp_path / "out.spacy", *shares)
     parts = [[*unpack(tmp_path / f"{name}.spacy", Vocab())] for name in ("out", "dev", "test")]
     assert [*map(len, parts)] == [14, 4, 2]
     assert len({doc.text for docs in parts for doc in docs}) == 20
@@ -238,9 +238,13 @@ def test_other_corpora_are_not_overwritten_by_shares_of_the_documents(tmp_path):
         assert re.search(rf"SC608.*{option[2:]}.spacy exists.*--force", done.stderr)
         assert (tmp_path / "test.spacy").read_bytes() == before
     assert not (tmp_path / "b.spacy").exists()
-    converted(tmp_path / "a.iob", *shares, "--seed", "3", "--force")
+    refused = run("convert", tmp_path / "a.iob", tmp_path / "out.spacy", code=1).stderr
+    assert re.search(r"SC608.*out.spacy exists.*--force", refused)
+    converted(tmp_path / "a.iob", *shares, "--seed", "3")
     assert (tmp_path / "test.spacy").read_bytes() != before
-    done = run("convert", tmp_path / "a.iob", tmp_path / "test.spacy", "--test", "0.1", code=2)
+    done = run(
+        "convert", tmp_path / "a.iob", tmp_path / "test.spacy", "--test", "0.1", "--force", code=2
+    )
     assert "--test writes test.spacy" in " ".join(done.stderr.split())
     done = run(
         "convert", tmp_path / "a.iob", tmp_path / "c.spacy", *shares[:3], "0.9", "--force", code=1
@@ -258,7 +262,7 @@ def test_tokens_of_white_space_are_left_out_of_columns(tmp_path):
     doc.ents = [Span(doc, 0, 2, "A"), Span(doc, 2, 4, "B")]
     DocBin(docs=[doc]).to_disk(source)
     with pytest.warns(SparseCRFWarning, match="SCW221.*cross the ends of sentences"):
-        run("convert", source, target, "--columns", "orth,ner")
+        run("convert", source, target, "--columns", "orth,ner", "--force")
     assert target.read_text() == "Ann\tB-A\nran\tB-B\n\nso\tB-B\n\n"
 
 
@@ -440,7 +444,7 @@ COLUMNS, SPANNED = "a\tB-X\n", one(spans=[[0, 3, "A"]])
         (COLUMNS, ("--misfit", "drop")),
         (COLUMNS, ("--skip-bad",)),
         (COLUMNS, ("--no-merge",)),
-        (COLUMNS, ("--force",)),
+        (COLUMNS, ("--unannotated", "skip")),
         (SPANNED, ("--longest",)),
         (COLUMNS, ("--seed", "1")),
         (SPANNED, ("--scheme", "iob1")),

@@ -169,9 +169,9 @@ def test_only_encodings_in_which_a_file_is_text_are_proposed(tmp_path, encoding,
 def test_gold_tokens_of_blanks_are_not_counted_as_cut(tmp_path):
     (tmp_path / "a.tsv").write_text("Ulm\tB-LOC\n \tO\nist\tO\n  \tO\ndo-it\tO\n")
     done = run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--lang", "en")
-    assert "splits 1 of 3 tokens (33.33%)" in " ".join(done.stdout.split())
+    assert "splits 1 of 3 tokens (33.33%)" in " ".join(done.stderr.split())
     (tmp_path / "a.tsv").write_text("ผม\tO\n \tO\nไป\tO\n")
-    done = run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--columns", "orth,ner")
+    done = run("convert", tmp_path / "a.tsv", tmp_path / "b.spacy", "--columns", "orth,ner")
     assert "splits all 2 tokens" in " ".join(done.stdout.split())
 
 

@@ -14,8 +14,8 @@ from ...errors import Errors, SparseCRFError
 from ...registry import crf_targets
 from . import target as base
 from .scheme import OUTSIDE, check_found, span_kernels, types_of
-from .spans import Present, SpanTarget, trimmed
-from .target import Docs, Ids, Labels, Scores
+from .spans import ANNOTATED, Present, SpanTarget, trimmed
+from .target import Docs, Ids, Labels, Not, Scores
 
 # Values of ENT_IOB: unknown, inside an entity, outside of entities, first token of an entity. A
 # first token without an entity type is blocked: it must stay outside of entities.
@@ -35,7 +35,7 @@ class Entities(SpanTarget):
     scheme, types: see `SpanTarget`.
     """
 
-    def gold(self, example: Example) -> list[str | None]:
+    def gold(self, example: Example) -> list[str | Not | None]:
         """Read gold labels, see `Target.gold`; they are missing if a Doc has no annotation.
 
         RAISES: SparseCRFError that names the Doc if its entities are damaged.
@@ -56,7 +56,11 @@ class Entities(SpanTarget):
         except ValueError as error:
             text = example.reference.text[:60]
             raise SparseCRFError(Errors.SC503.format(text=text, reason=error)) from error
-        labels: list[str | None] = [OUTSIDE if out else None for out in is_out]
+        labels: list[str | Not | None] = [OUTSIDE if out else None for out in is_out]
+        if ANNOTATED in example.reference.user_data:
+            outside = self.outside_of(example.reference)
+            for i in np.flatnonzero(_unknown(example)).tolist():
+                labels[i] = outside
         words = words_of(example.predicted) if spans else np.empty(0, np.int64)
         for span in spans:
             start, end, name = span
@@ -69,10 +73,9 @@ class Entities(SpanTarget):
     def unknown(self, example: Example) -> Mask | None:
         """Return the tokens without annotation of a partly annotated Doc; see `SpanTarget`."""
         iob = example.reference.to_array("ENT_IOB")
-        if not iob.any() or iob.all():
+        if not iob.any() or iob.all() or ANNOTATED in example.reference.user_data:
             return None
-        aligned = iob if base.have_same_tokens(example) else example.get_aligned("ENT_IOB")
-        return np.array([value == UNKNOWN for value in aligned], np.bool_)
+        return _unknown(example)
 
     def present(self, doc: Doc) -> Present | None:
         """Return existing entities and blocked tokens; None if there are none."""
@@ -140,3 +143,10 @@ class Entities(SpanTarget):
                 if self.has_type(entity.label_):
                     entity._.set(SCORE, scores.get(begin + entity.start, 1.0))
             begin += len(doc)
+
+
+def _unknown(example: Example) -> Mask:
+    """Return the predicted tokens whose gold tokens have no annotation: [tokens] bool."""
+    iob = example.reference.to_array("ENT_IOB")
+    aligned = iob if base.have_same_tokens(example) else example.get_aligned("ENT_IOB")
+    return np.array([value == UNKNOWN for value in aligned], np.bool_)

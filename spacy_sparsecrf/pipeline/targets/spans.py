@@ -15,9 +15,12 @@ from ...crf.corpus.numbering import Longs, Mask
 from ...errors import Errors, SparseCRFError
 from ...registry import crf_targets
 from .scheme import OUTSIDE, LabelledSpans, Scheme
-from .target import Docs, Ids, Labels, Scores, Target, ends_of, have_same_tokens, joined
+from .target import Docs, Ids, Labels, Not, Scores, Target, ends_of, have_same_tokens, joined
 
 SCORES = "scores"
+ANNOTATED = "annotated"
+"""The key in `doc.user_data` of the only types that annotators looked for in a Doc."""
+
 Span = tuple[int, int, str]
 """First token, end (exclusive), type."""
 
@@ -61,6 +64,16 @@ class SpanTarget(Target):
         None if there are none.
         """
         return None
+
+    def outside_of(self, doc: Doc) -> str | Not:
+        """Return the gold label of tokens outside of the spans of a Doc.
+
+        If annotators looked for some types only, this is any label but those of these types.
+        """
+        if ANNOTATED not in doc.user_data:
+            return OUTSIDE
+        names = doc.user_data[ANNOTATED]
+        return Not((*chain.from_iterable(map(self.scheme.labels_of, names)),))
 
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a label that is not part of the scheme."""
@@ -208,7 +221,7 @@ class SpanGroups(SpanTarget):
         # A span without a type may have any type.
         return not span.label_ or self.has_type(span.label_)
 
-    def gold(self, example: Example) -> list[str | None]:
+    def gold(self, example: Example) -> list[str | Not | None]:
         """Read gold labels, see `Target.gold`; they are missing if a Doc lacks the group.
 
         RAISES: SparseCRFError that names the Doc if spans overlap.
@@ -218,7 +231,7 @@ class SpanGroups(SpanTarget):
             return [None] * n
         spans = self._spans_in(doc)
         self._check(spans, doc)
-        gold: list[str | None] = [OUTSIDE] * n
+        gold: list[str | Not | None] = [self.outside_of(doc)] * n
         same, words = have_same_tokens(example), words_of(example.predicted)
         for span in spans:
             aligned = [span] if same else example.get_aligned_spans_y2x([span], allow_overlap=True)

@@ -25,13 +25,13 @@ Scores: TypeAlias = Floats | None
 
 @dataclass(frozen=True)
 class Not:
-    """Gold annotation that a token has any label but this one."""
+    """Gold annotation that a token has any label but these."""
 
-    label: str
+    labels: tuple[str, ...]
 
     def __str__(self) -> str:
         """Return the label as spaCy writes it in gold annotation."""
-        return f"!{self.label}"
+        return f"!{'|'.join(self.labels)}"
 
 
 @runtime_checkable
@@ -143,7 +143,7 @@ class Target(Protocol):
         Returns
         -------
         sequence
-            [tokens] labels; a tuple if any of several labels may be right, `Not` if all but one;
+            [tokens] labels; a tuple if any of several labels may be right, `Not` if all but some;
             None or "" if the label is missing.
         """
         ...

@@ -79,7 +79,7 @@ class TokenTarget(Target):
 
     def _label(self, value: str | None) -> str | tuple[str, ...] | Not | None:
         if value and value[0] == "!" and value[1:] and self.attr == "tag":
-            return Not(value[1:])
+            return Not((value[1:],))
         return tuple(value.split(self.alternatives)) if value and self.alternatives else value
 
     def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:

@@ -384,7 +384,7 @@ def labels_of(
 def _one_of(gold: str | tuple[str, ...] | Not | None, predicted: str) -> str | None:
     """Return the gold label; of several, the predicted label if among them, or else the first."""
     if isinstance(gold, Not):
-        return predicted if predicted != gold.label else str(gold)
+        return predicted if predicted not in gold.labels else str(gold)
     if isinstance(gold, tuple):
         return predicted if predicted in gold else next(filter(None, gold), None)
     return gold or None

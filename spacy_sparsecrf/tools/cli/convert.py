@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -15,10 +16,12 @@ from ...errors import Errors, SparseCRFError
 from ...interop.column_attributes import parse_columns
 from ...interop.columns import TAB, Source
 from ...interop.docs import STORED, annotated_columns, read_docs, write_docs
-from ...interop.fitting import Misfit, RecordReader
+from ...interop.fitting import Misfit, RecordReader, Unannotated
 from ...interop.formats import RECORDS, SEPARATORS, Format, format_of, open_records, open_source
+from ...interop.label_map import LabelMap
 from ...interop.records import split
 from ...interop.schemes import ColumnScheme
+from ...interop.survey import Survey
 from ...interop.text_files import SPACY, unpack
 from ...pipeline.tokenization import TokenCuts
 from ...progress import Task
@@ -58,6 +61,21 @@ def convert(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out records that cannot be read")
     ] = False,
+    unannotated: Annotated[
+        Unannotated | None,
+        typer.Option(help="Treatment of records without annotation (default: refuse a mixture)"),
+    ] = None,
+    annotated: Annotated[
+        list[str],
+        typer.Option(
+            metavar="TYPES",
+            help="The only types that annotators looked for: other tokens may be of another type",
+        ),
+    ] = [],  # noqa: B006
+    renamed: Annotated[
+        list[str],
+        typer.Option("--map", metavar="OLD=NEW", help="New name of a label; OLD= leaves it out"),
+    ] = [],  # noqa: B006
     no_merge: Annotated[
         bool, typer.Option("--no-merge", help="Keep each answer about a text as a separate Doc")
     ] = False,
@@ -86,31 +104,46 @@ def convert(
         names = parse_columns(columns) if columns else ()
         nlp = spacy.blank(lang)
         if is_written:
-            options = {"scheme": scheme, "separator": SEPARATORS[kind] or TAB}
-            _to_columns(source, target, names, nlp.vocab, **options)
+            separator = SEPARATORS[kind] or TAB
+            if scheme is ColumnScheme.io:
+                raise typer.BadParameter("--scheme io can be read, but not written")
+            check_free(target, force)
+            _to_columns(source, target, names, nlp.vocab, scheme=scheme, separator=separator)
             return
-        cuts = TokenCuts(nlp.tokenizer)
+        check_free(target, force)
+        labels = LabelMap(renamed)
         read: Source[Any]
         if kind in RECORDS:
             read = open_records(source, kind, lang, merges=not no_merge)
             reader = RecordReader(
-                read, nlp, spans, longest=longest, misfit=misfit, skips_invalid=skip_bad
+                read,
+                nlp,
+                spans,
+                longest=longest,
+                misfit=misfit,
+                skips_invalid=skip_bad,
+                unannotated=unannotated,
+                rename=labels,
             )
             converted = reader.docs()
         else:
             read = open_source(source, kind, names, attribute)
-            converted = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
+            converted = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme, rename=labels)
+        types = [name.strip() for text in annotated for name in text.split(",")]
+        survey, cuts = Survey(str(source), types, labels), TokenCuts(nlp.tokenizer)
         try:
             shares = {"dev": dev, "test": test}
-            n = _save(map(cuts.add, converted), target, shares, seed=seed, force=force)
+            finished = map(cuts.add, survey.docs(converted))
+            n_docs = _save(finished, target, shares, seed=seed, force=force)
         finally:
             for note in read.notes.values():
                 msg.info(note)
-        for what, count in sorted((+read.left_out).items()):
-            msg.warn(f"{count} {what}")
+        left_out = (f"{n} {what}" for what, n in sorted((+read.left_out).items()))
+        for text in chain(left_out, survey.messages()):
+            msg.warn(text)
         say_cuts(cuts, lang)
-        for path, n_docs in n.items():
-            msg.good(f"{n_docs} docs are in {path}")
+        for path, n in n_docs.items():
+            msg.good(f"{n} docs are in {path}")
 
 
 def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
@@ -123,13 +156,14 @@ def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
         "scheme": not (are_records or is_conllu),
         "docs": not (are_records or is_written),
     }
-    fits |= dict.fromkeys(("spans", "misfit", "skip_bad", "no_merge"), are_records)
-    fits |= dict.fromkeys(("dev", "test"), not is_written)
-    fits |= dict.fromkeys(("seed", "force"), bool(ctx.params["dev"] or ctx.params["test"]))
+    of_records = "spans", "misfit", "skip_bad", "no_merge", "unannotated"
+    fits |= dict.fromkeys(of_records, are_records)
+    fits |= dict.fromkeys(("dev", "test", "annotated", "renamed"), not is_written)
+    fits["seed"] = bool(ctx.params["dev"] or ctx.params["test"])
     for name, has_effect in fits.items():
         source: Any = ctx.get_parameter_source(name)
         if source.name == "COMMANDLINE" and not has_effect:
-            option = name.replace("_", "-")
+            option = "map" if name == "renamed" else name.replace("_", "-")
             raise typer.BadParameter(f"--{option} has no effect for {kind.value}: remove it")
 
 
@@ -140,8 +174,6 @@ def _to_columns(
 
     options: of `write_docs`. RAISES: SparseCRFError if there are none.
     """
-    if options["scheme"] is ColumnScheme.io:
-        raise typer.BadParameter("--scheme io can be read, but not written")
     docs = [*unpack(source, vocab)]
     if not names:
         names = annotated_columns(docs)

@@ -5,6 +5,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -29,6 +30,11 @@ class _Printer(Printer):
 
     def text(self, title: Any = "", text: Any = "", **options: Any) -> Any:  # type: ignore[override]
         return super().text(printable(title), printable(text), **options)
+
+    def warn(self, *texts: Any, **options: Any) -> Any:
+        """Print a warning to stderr."""
+        with redirect_stdout(sys.stderr):
+            return super().warn(*texts, **options)
 
     def divider(self, text: Any = "", **options: Any) -> None:  # type: ignore[override]
         title, line = printable(text), "=" * max(0, (LINE - len(printable(text))) // 2 - 2)
