@@ -511,7 +511,7 @@ class Errors(metaclass=_Coded):
         + RECIPE
         + "."
     )
-    SC612 = "{path} has no tokens. Check the path."
+    SC612 = "{path} has no tokens to read. {remedy}."
     SC614 = "Change --{option} {value}, which cannot be used: {reason}."
     SC615 = (
         "{path}, line {line}: {value!r} is not a valid label here ({reason}). Labels are read as "
@@ -566,6 +566,11 @@ class Errors(metaclass=_Coded):
         "{path}: {n} records have annotation, and {gaps} have none, or null (first: {first}). Add "
         "--unannotated outside if annotators found nothing there, missing if nobody looked, or "
         "skip to leave them out."
+    )
+    SC672 = "{path} cannot be used: {reason}. {nearest}Correct the path."
+    SC673 = (
+        "{path} has {what}, which is not read as it is. {remedy}. "
+        f"See {DOCUMENTATION}/entities/#read-any-other-format."
     )
 
     # SC7xx: the search for hyperparameters

@@ -61,6 +61,16 @@ def test_lines_of_the_log_tell_what_is_done_and_how_far():
     ]
 
 
+def test_the_log_has_no_line_about_one_item_of_an_unknown_number():
+    items = WORK.replace(", 3, range(3)", ", items=range({n})")
+    assert run_on_pipes(items.format(first="", n=1)) == ""
+    lines = run_on_pipes(items.format(first="", n=3)).splitlines()
+    assert [line.partition(" (")[0] for line in lines] == [
+        "INFO Digging: 2 holes, hole 1",
+        "INFO Digging: 3 holes, hole 2",
+    ]
+
+
 def test_a_terminal_has_a_bar_that_goes_away():
     shown = run_on_a_terminal(WORK.format(first=""))
     assert "Digging:" in shown and "2/3" in shown and "hole 1" in shown

@@ -51,7 +51,7 @@ class JsonReader:
 
         RAISES: SparseCRFError, at the end, for a file without spans.
         """
-        for position, value in self._values():
+        for position, value in self.values():
             with self._source.read(position):
                 json.dumps(value, ensure_ascii=False).encode()  # refuses lone surrogates
                 try:
@@ -65,7 +65,7 @@ class JsonReader:
             values = {"own": ", ".join(self._keys)[:200], "keys": ", ".join(_SPANS)}
             raise SparseCRFError(Errors.SC625.format(path=self._source.path, **values))
 
-    def _values(self) -> Iterator[tuple[str, Any]]:
+    def values(self) -> Iterator[tuple[str, Any]]:
         """Yield the place and the value of each record."""
         texts = [entry for entry in lines_of(self._source.path) if entry[1].strip()]
         # A list or an object of several lines does not begin or end with a line of JSON.
@@ -100,8 +100,7 @@ class JsonReader:
         if value.get("answer") == "ignore" or (is_rejected and not is_binary):
             self._source.left_out["records whose answer is reject or ignore"] += 1
             return None
-        is_task = isinstance(value.get("data"), Mapping) and _is_list(value, "annotations")
-        if is_task and not (value := self._task(value)):
+        if isinstance(value.get("data"), Mapping) and not (value := self._task(value)):
             return None
         self._keys.update(dict.fromkeys(value))
         if str(_first_of(value, _TEXTS)).strip() == "" and not self._marks_of(value):
@@ -133,9 +132,13 @@ class JsonReader:
 
         Cancelled annotations are skipped.
         """
-        done = [task for task in value["annotations"] if not task.get("was_cancelled")]
+        every = _list_of(value, "annotations") or _list_of(value, "completions")
+        done = [task for task in every if not task.get("was_cancelled")]
         if not done:
-            self._source.left_out["tasks that were cancelled or not annotated"] += 1
+            why = "tasks that nobody annotated"
+            if value.get("predictions"):
+                why = "tasks that have predictions only (accept them in the tool)"
+            self._source.left_out["tasks whose annotations were cancelled" if every else why] += 1
             return {}
         if len(done) > 1:
             self._source.left_out["further annotations of a task (the first is read)"] += 1
@@ -233,12 +236,18 @@ def _fields_of(value: Any) -> Mapping[str, Any]:
 def _ends_of(value: Any) -> tuple[int, int]:
     """Return the character offsets of a span or a token."""
     fields = _fields_of(value)
-    offsets = _first_of(fields, _STARTS), _first_of(fields, _ENDS)
-    start, end = (int(x) if isinstance(x, str) and x.isdecimal() else x for x in offsets)
+    start, end = _number(_first_of(fields, _STARTS)), _number(_first_of(fields, _ENDS))
     if type(start) is not int or type(end) is not int:
         keys = _known(fields, (*_STARTS, *_ENDS, "span", "points"))
         raise ValueError(f"{str(value)[:60]!r} has no offsets of a first and last character{keys}")
     return start, end
+
+
+def _number(value: Any) -> Any:
+    """Return a whole number that is written as 11.0, "11" or "11.0"; other values unchanged."""
+    with suppress(ValueError):
+        value = float(value) if isinstance(value, str) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _marks(value: Any) -> list[Mark]:
@@ -276,10 +285,10 @@ def read_brat(source: Source[Record]) -> Iterator[Record]:
 
 def _brat_record(source: Source[Record], path: Path) -> Record:
     """Return the record of an .ann file. RAISES: ValueError."""
+    path.stat()  # refuses a path that does not exist
     written, marks = path.with_suffix(".txt"), []
     if not written.is_file():
         raise ValueError(f"its .txt file, {written}, does not exist")
-    # brat counts a line end as one character.
     text = _text_of({"text": "\n".join(read_lines(written))})
     path.stem.encode()  # refuses names that are not Unicode
     for number, line in lines_of(path):

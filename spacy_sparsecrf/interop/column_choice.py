@@ -70,7 +70,7 @@ class _Table:
         self._rows = [row for rows in self._sentences for row in rows]
         self.n = len(self._rows)
         if not self.n:
-            raise SparseCRFError(Errors.SC612.format(path=layout.path))
+            raise SparseCRFError(Errors.SC612.format(path=layout.path, remedy="Check the path"))
         self.counts = [Counter(row.values[i] for row in self._rows) for i in range(layout.width)]
         tokens = (entry for entry in layout.lines if entry[1].strip(" \t"))
         self._first = next((e for e in tokens if not e[1].startswith(MARKS)), (0, ""))

@@ -50,7 +50,7 @@ def read_docs(
             doc.user_data[DOCUMENT] = str(document)
         yield doc
     if is_empty:
-        raise SparseCRFError(Errors.SC612.format(path=source.path))
+        raise SparseCRFError(Errors.SC612.format(path=source.path, remedy="Check the path"))
 
 
 def of_docs(source: Source[Sentence], n_sentences: int) -> Iterator[tuple[int, list[Sentence]]]:

@@ -29,6 +29,10 @@ MOST_MISFITS = 0.2
 # Size of a character in the offsets' units, and what is added to the start and the end.
 Change: TypeAlias = tuple[Callable[[str], int], int, int]
 _NONE: Change = (len, 0, 0)
+_LINE_ENDS: dict[str, Change] = {
+    "offsets count a line end as two characters": (lambda x: 1 + (x == "\n"), 0, 0),
+    "offsets count a line end of two characters as one": (lambda x: int(x != "\r"), 0, 0),
+}
 _CHANGES: dict[str, Change] = {
     "offsets count from 1": (len, -1, -1),
     "offsets count from 1 and an end is the last character": (len, -1, 0),
@@ -81,7 +85,7 @@ class RecordReader:
     rename: Callable[[str], str] = str
     misfits: list[str] = field(default_factory=list)
     n_marks: int = 0
-    records: list[Record] = field(default_factory=list)
+    records: Sequence[Record] = ()
 
     def docs(self) -> Iterator[Doc]:
         """Yield a Doc for each record.
@@ -96,10 +100,13 @@ class RecordReader:
                 is_empty = False
         self._check()
         if is_empty:
-            raise SparseCRFError(Errors.SC612.format(path=self.source.path))
+            left_out = "; ".join(f"{n} {what}" for what, n in (+self.source.left_out).items())
+            remedy = f"Left out: {left_out}. Give annotated texts" if left_out else "Check the path"
+            raise SparseCRFError(Errors.SC612.format(path=self.source.path, remedy=remedy))
 
     def _annotated(self) -> Sequence[Record]:
         """Return the records to read. RAISES: SparseCRFError if only some have annotation."""
+        self.records = self._recounted([*self.source.entries()])
         records = joined([*self._valid()], self.source)
         gaps = [record for record in records if not record.is_annotated]
         n, n_gaps = len(records) - len(gaps), len(gaps)
@@ -111,6 +118,28 @@ class RecordReader:
             return [record for record in records if record.is_annotated]
         how = (self.unannotated or Unannotated.outside).value
         self.source.left_out[f"records without annotation (read as {how})"] += n_gaps
+        return records
+
+    def _recounted(self, records: list[Record]) -> list[Record]:
+        """Return records with offsets in the text if most that misfit count line ends otherwise."""
+        wrong = [
+            i
+            for i, record in enumerate(records)
+            if "\n" in record.text and _n_fit([record], self.nlp, _NONE) < len(record.marks)
+        ]
+        for what, change in _LINE_ENDS.items():
+            n_fit = {i: _n_fit([records[i]], self.nlp, change) for i in wrong}
+            mended = [i for i in wrong if n_fit[i] == len(records[i].marks)]
+            if 2 * len(mended) > len(wrong):
+                self.source.left_out[f"texts whose {what} (read so)"] += len(mended)
+                for i in mended:
+                    index_of = _indices(records[i].text, change[0])
+                    marks = [
+                        mark._replace(start=index_of[mark.start], end=index_of[mark.end])
+                        for mark in records[i].marks
+                    ]
+                    records[i] = records[i]._replace(marks=marks)
+                break
         return records
 
     def _renamed(self, record: Record) -> Record:
@@ -133,8 +162,7 @@ class RecordReader:
 
     def _valid(self) -> Iterator[Record]:
         """Yield the records whose marks are valid, without white space at their ends."""
-        for record in self.source.entries():
-            self.records.append(record)
+        for record in self.records:
             marks = []
             for mark in record.marks:
                 with self.source.read(record.place):
@@ -159,15 +187,29 @@ class RecordReader:
         spans: dict[str, list[Span]] = defaultdict(list)
         for mark in record.marks:
             spans[mark.label if self.key else ""] += self._span(doc, mark, record.place)
-        distinct = sorted({span for of_label in spans.values() for span in of_label})
+        distinct = [*dict.fromkeys(span for of_label in spans.values() for span in of_label)]
+        if not self.key:
+            distinct = self._without_twins(distinct)
+            spans = {"": distinct}
         apart = sorted(span for of_label in spans.values() for span in filter_spans(of_label))
         how = "of their type (see --longest)" if self.key else "(--spans KEY keeps all)"
         self.source.left_out[f"spans that overlap longer ones {how}"] += len(distinct) - len(apart)
         if self.key:
-            doc.spans[self.key] = apart if self.longest else distinct
+            doc.spans[self.key] = apart if self.longest else sorted(distinct)
         else:
             doc.set_ents(apart, default="missing" if record.is_partial else "outside")
         return doc
+
+    def _without_twins(self, spans: Iterable[Span]) -> list[Span]:
+        """Return the first span of each part of a text; count those of other labels."""
+        span_at: dict[tuple[int, int], Span] = {}
+        for span in spans:
+            other = span_at.setdefault((span.start, span.end), span)
+            if other is not span:
+                how = f"the first is read; --map {span.label_}= or --spans KEY"
+                pair = f"{other.label_} and {span.label_}"
+                self.source.left_out[f"spans have two labels, {pair} ({how})"] += 1
+        return [*span_at.values()]
 
     def _span(self, doc: Doc, mark: Mark, place: str) -> list[Span]:
         """Return the span of a mark, or none."""
@@ -217,7 +259,8 @@ def likely_causes(records: Sequence[Record], nlp: Language) -> str:
         for lang, tokens in langs.items()
         if lang != nlp.lang
     }
-    n_fit |= {what: _n_fit(records, nlp, change) for what, change in _CHANGES.items()}
+    every = _CHANGES | _LINE_ENDS
+    n_fit |= {what: _n_fit(records, nlp, change) for what, change in every.items()}
     n, best = sum(len(record.marks) for record in records), max(n_fit.values())
     if best < (1 - MOST_MISFITS) * n or best <= _n_fit(records, nlp, _NONE):
         return ""
@@ -231,11 +274,16 @@ def _n_fit(records: Sequence[Record], nlp: Language, change: Change) -> int:
     for record in records:
         with suppress(ValueError):
             doc = tokenized(record, nlp.tokenizer)
-            sizes = accumulate(map(size, record.text), initial=0)
-            index_of = {offset: i for i, offset in enumerate(sizes)}
+            index_of = _indices(record.text, size)
             for mark in record.marks:
                 start = index_of.get(mark.start + more, -1)
                 end = index_of.get(mark.end + longer, -1)
                 span = doc.char_span(start, end) if 0 <= start < end else None
                 n += span is not None and (mark.text or span.text).split() == span.text.split()
     return n
+
+
+def _indices(text: str, size: Callable[[str], int]) -> dict[int, int]:
+    """Return the index of the character at each offset. size: of a character, in its units."""
+    offsets = [*accumulate(map(size, text), initial=0)]
+    return dict(zip(reversed(offsets), reversed(range(len(offsets))), strict=True))

@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ...errors import Errors, SparseCRFError, printable
+from ...errors import Errors, SparseCRFError, nearest, printable
 from ...pipeline.component import SparseCRFPipe
 from ...pipeline.corpus_files import read_files
 from ...pipeline.spacy_loop import block_of
@@ -48,9 +48,17 @@ def reported() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except (OSError, ValueError, ImportError) as error:
+        if isinstance(error, OSError) and error.filename:
+            error = _of_path(Path(error.filename), error.strerror)
         # Not printed by wasabi, which would wrap lines and break paths.
         typer.secho(f"Error: {printable(error)}", fg="red", err=True)
         raise typer.Exit(1) from error
+
+
+def _of_path(path: Path, reason: str) -> SparseCRFError:
+    """Return an error about a path that cannot be read or written."""
+    near = "" if path.exists() else nearest(path.name, [x.name for x in path.parent.glob("*")])
+    return SparseCRFError(Errors.SC672.format(path=path, reason=reason, nearest=near))
 
 
 def overrides_of(ctx: typer.Context) -> dict[str, object]:

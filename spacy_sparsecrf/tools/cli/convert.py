@@ -180,7 +180,7 @@ def _to_columns(
         msg.info(f"Columns are {','.join(names)} (--columns adds others, such as space_after)")
     texts = [*Task("Converting", "sentences", items=write_docs(docs, source, names, **options))]
     if not texts:
-        raise SparseCRFError(Errors.SC612.format(path=source))
+        raise SparseCRFError(Errors.SC612.format(path=source, remedy="Check the path"))
     write_text("".join(texts), target)
     msg.good(f"{len(texts)} sentences are in {target}")
 
