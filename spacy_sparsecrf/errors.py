@@ -515,7 +515,7 @@ class Errors(metaclass=_Coded):
     SC614 = "Change --{option} {value}, which cannot be used: {reason}."
     SC615 = (
         "{path}, line {line}: {value!r} is not a valid label here ({reason}). Labels are read as "
-        "{scheme}. Correct it, or choose another --scheme: {fits} all lines."
+        "{scheme}. {remedy}."
     )
     SC616 = (
         "{path}, line {line}: {value!r} cannot be a value of {column} ({reason}). Correct it, or "
@@ -569,7 +569,7 @@ class Errors(metaclass=_Coded):
     )
     SC672 = "{path} cannot be used: {reason}. {nearest}Correct the path."
     SC673 = (
-        "{path} has {what}, which is not read as it is. {remedy}. "
+        "{path} {what}, which is not read as it is. {remedy}. "
         f"See {DOCUMENTATION}/entities/#read-any-other-format."
     )
 

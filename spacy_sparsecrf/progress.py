@@ -74,7 +74,7 @@ class Task(tqdm):  # type: ignore[misc]
     ) -> None:
         has_bar = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         self._redirected, is_shown = ExitStack(), _is_shown() and (has_bar or in_log)
-        self._has_bar = has_bar
+        self._is_of_total = has_bar or total is not None  # tqdm takes the length of a list
         counted = f": {{n:,}}{'' if total is None else f' of {total:,}'} {unit}" if unit else ""
         line = f"{{desc}}{counted}{{postfix}} ({{elapsed_s:.0f}} s)"
         layout: dict[str, Any] = {"file": _lines, "bar_format": line}
@@ -99,7 +99,7 @@ class Task(tqdm):  # type: ignore[misc]
 
     def display(self, *args: Any, **kwargs: Any) -> Any:
         """Show the counts; in the log, not before two of an unknown number of items."""
-        if self._has_bar or self.total is not None or self.n > 1:
+        if self._is_of_total or self.n > 1:
             return super().display(*args, **kwargs)
 
     def close(self) -> None:

@@ -14,12 +14,13 @@ IGNORED = "_"
 WORDS = "orth"
 SPACE = "space_after"
 ENTITIES = "ner"
+SENTENCE = "sentence"
 ARGUMENTS = {"tag": "tags", "pos": "pos", "morph": "morphs", "lemma": "lemmas"}
 """Attributes that are arguments of `Doc`, and the names of these arguments."""
 
 _SPANS, _CUSTOM = "spans:", "_."
 _SHORT = {"chunk": "spans:sc"}
-_KNOWN = (WORDS, *ARGUMENTS, ENTITIES, *_SHORT, SPACE, IGNORED)
+_KNOWN = (WORDS, *ARGUMENTS, ENTITIES, *_SHORT, SPACE, SENTENCE, IGNORED)
 _PARTS_OF_SPEECH = frozenset(name for name in IDS if name)
 _FEATURES = re.compile(r"[^=|]+=[^=|]+(\|[^=|]+=[^=|]+)*")
 _EXPECTED: dict[str, tuple[Callable[[str], object], str]] = {
@@ -101,7 +102,7 @@ def names_words(value: str) -> bool:
 
 def why_not(column: str, value: str) -> str:
     """Return the reason why a text is not a valid value of a column, or ""."""
-    if not value and column != IGNORED:
+    if not value and column not in (IGNORED, SENTENCE):
         return "it is empty; write _ where there is no value"
     fits, reason = _EXPECTED.get(column, (bool, ""))
     return "" if (value == UNSET and column != SPACE) or fits(value) else reason

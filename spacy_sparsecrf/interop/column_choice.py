@@ -5,13 +5,22 @@ column, or in the second if the first numbers the tokens. Tags and other columns
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 from ..errors import Errors, SparseCRFError
-from .column_attributes import DOCSTART, ENTITIES, IGNORED, WORDS, is_header, names_words, of_spans
-from .columns import MARKS, ColumnLayout, Sentence, Source, sentences_of
+from .column_attributes import (
+    DOCSTART,
+    ENTITIES,
+    IGNORED,
+    SENTENCE,
+    WORDS,
+    is_header,
+    names_words,
+    of_spans,
+)
+from .columns import MARKS, ColumnLayout, Sentence, Source, numbered, sentences_of
 from .schemes import MISSING, OUTSIDE, is_label, label_type, standard_label
 
 _SHOWN = 3  # values of a column in messages
@@ -23,7 +32,13 @@ def read_columns(layout: ColumnLayout, columns: Sequence[str]) -> Source[Sentenc
     RAISES: SparseCRFError with the choices if words or entities are not in exactly one column; when
         read, for a line with another number of columns.
     """
-    source = Source(layout.path, lambda x: sentences_of(layout, x.notes))
+
+    def sentences(source: Source[Sentence]) -> Iterable[Sentence]:
+        read = sentences_of(layout, source.notes)
+        is_numbered = SENTENCE in source.columns
+        return numbered(read, source.columns.index(SENTENCE)) if is_numbered else read
+
+    source = Source(layout.path, sentences)
     if columns:
         layout.width, layout.why = len(columns), f"as --columns {','.join(columns)} says"
     else:
@@ -39,6 +54,8 @@ def _choose(layout: ColumnLayout, notes: dict[str, str]) -> Sequence[str]:
     word = table.word()
     label = table.label(word)
     columns = _named(word, label, layout.width)
+    if table.has_numbers:
+        columns[0] = SENTENCE
     notes["columns"] = f"Columns are read as {','.join(columns)} (see --columns)"
     if other := next((x for x in table.counts[label] if x != standard_label(x)), None):
         notes["labels"] = f"Labels such as {other} are read as {standard_label(other)}"
@@ -61,7 +78,11 @@ class _Labels(NamedTuple):
 
 
 class _Table:
-    """The rows of a file. n: number of them; counts: of the values of each column."""
+    """The rows of a file.
+
+    n: number of them; counts: of the values of each column; has_numbers: whether the header says
+    that the first column numbers the sentences.
+    """
 
     def __init__(self, layout: ColumnLayout) -> None:
         self._layout = layout
@@ -74,17 +95,21 @@ class _Table:
         self.counts = [Counter(row.values[i] for row in self._rows) for i in range(layout.width)]
         tokens = (entry for entry in layout.lines if entry[1].strip(" \t"))
         self._first = next((e for e in tokens if not e[1].startswith(MARKS)), (0, ""))
+        self._header = layout.split(self._first[1])
+        named = is_header(self._header) and self._header[0].lower().startswith("sent")
+        self.has_numbers = named and not names_words(self._header[0])
 
     def word(self) -> int:
         """Return the column of words. RAISES: SparseCRFError if its values do not look like it."""
         word = int(self._layout.width > 1 and all(map(_is_numbered, self._sentences)))
+        if self.has_numbers:
+            word = next(i for i, name in enumerate(self._header) if names_words(name))
         values = self.counts[word].items()
         n_others = sum(n for value, n in values if is_label(value) or not value.strip("0123456789"))
         pairs = [pair for rows in self._sentences for pair in pairwise(rows)]
         n_repeated = sum(a.values[word] == b.values[word] for a, b in pairs)
         is_repeated = n_repeated > len(pairs) / 2
-        header = self._layout.split(self._first[1])
-        is_named = not is_header(header) or names_words(header[word])
+        is_named = not is_header(self._header) or names_words(self._header[word])
         # All words may begin with a language, en: or de:.
         starts = {value[: value.find(":") + 1] for value in self.counts[word]}
         has_prefix = len(values) > 1 and len(starts) == 1 and min(starts)[:1].isalpha()

@@ -168,13 +168,13 @@ class ColumnLayout:
         return SparseCRFError(Errors.SC636.format(**where, option=option))
 
 
-def layout_of(path: Path, given: str) -> ColumnLayout:
+def layout_of(path: Path, given: str, lines: Sequence[Line] = ()) -> ColumnLayout:
     """Read the lines of a file, and return its layout; its columns are not known yet.
 
-    given: separator that the format says; by default a tab if most lines of tokens have one, else
-    blanks. The width is that of most lines.
+    lines: of the file, if they are read already; given: separator that the format says; by default
+    a tab if most lines of tokens have one, else blanks. The width is that of most lines.
     """
-    lines = [*lines_of(path)]
+    lines = lines or [*lines_of(path)]
     filled = [entry for entry in lines if entry[1].strip(" \t")]
     tokens = [entry for entry in filled if not entry[1].startswith(MARKS)] or filled
     n_tabs = sum(TAB in line for _, line in tokens)
@@ -211,6 +211,20 @@ def sentences_of(layout: ColumnLayout, notes: dict[str, str]) -> Iterator[Senten
         rows.append(Row(number, values))
     if rows:
         yield rows
+
+
+def numbered(sentences: Iterable[Sentence], column: int) -> Iterator[Sentence]:
+    """Split sentences where the value of a column changes; an empty one is no change."""
+    number = ""
+    for rows in sentences:
+        begin = 0
+        for i, row in enumerate(rows):
+            value = row.values[column]
+            if value not in ("", UNSET, number):
+                if i > begin:
+                    yield rows[begin:i]
+                begin, number = i, value
+        yield rows[begin:]
 
 
 def paragraphs(path: Path) -> Iterator[list[Line]]:

@@ -1,5 +1,6 @@
 """Sentences in columns -> Docs, and back."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -14,7 +15,16 @@ from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..pipeline.data_checks import LANG
 from ..pipeline.type_counts import DOCUMENT
 from . import column_attributes as attributes
-from .column_attributes import ARGUMENTS, DOCSTART, ENTITIES, IGNORED, SPACE, UNSET, WORDS
+from .column_attributes import (
+    ARGUMENTS,
+    DOCSTART,
+    ENTITIES,
+    IGNORED,
+    SENTENCE,
+    SPACE,
+    UNSET,
+    WORDS,
+)
 from .columns import TAB, Sentence, Source
 from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
 from .text_files import BOM
@@ -135,9 +145,18 @@ def _spans(
         except BadLabelError as error:
             every = [[row.values[column] for row in rows] for _, [rows] in of_docs(source, 1)]
             fitting = " or ".join(other for other in ColumnScheme if _fits(every, other))
-            fits = f"{fitting or 'none of ' + ', '.join(ColumnScheme)} fits"
+            fits = f"{fitting or 'none of ' + ', '.join(ColumnScheme)} fits all lines"
+            remedy = f"Correct it, or choose another --scheme: {fits}"
+            n_inner = sum(sentence[0].startswith("I-") for sentence in every)
+            begun = [[re.sub("^I-", "B-", first), *others] for first, *others in every]
+            # In IOB1, no sentence begins with B-.
+            has_begin = any(sentence[0].startswith("B-") for sentence in every)
+            if n_inner and has_begin and _fits(begun, scheme):
+                what = f"In {n_inner} of {len(every)} sentences the first label is I-"
+                how = f"number the sentences in a column {SENTENCE!r} of --columns"
+                remedy = f"{what}: correct the ends of sentences, or {how}"
             where = {"path": source.path, "line": rows[error.index].line}
-            values = {"value": labels[error.index], "scheme": scheme.value, "fits": fits}
+            values = {"value": labels[error.index], "scheme": scheme.value, "remedy": remedy}
             raise SparseCRFError(Errors.SC615.format(**where, **values, reason=error)) from error
         named = [(begin + a, begin + b, rename(label)) for a, b, label in of_sentence]
         spans += [Span(doc, a, b, label=label) for a, b, label in named if label]

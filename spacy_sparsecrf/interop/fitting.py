@@ -223,7 +223,9 @@ class RecordReader:
 
     def _check(self) -> None:
         """Check what was read. RAISES: SparseCRFError, see `docs`."""
-        path, invalid, n = self.source.path, self.source.invalid, len(self.misfits)
+        path, n = self.source.path, len(self.misfits)
+        # Of lines, those that are no JSON were read before the others.
+        invalid = sorted(self.source.invalid, key=lambda entry: (len(entry[0]), entry[0]))
         if invalid and not self.skips_invalid:
             listed = "; ".join(map(": ".join, invalid[:_SHOWN]))
             other = "Likely cause: the offsets are of another text"

@@ -5,13 +5,16 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
-from ..errors import DOCUMENTATION, Errors, SparseCRFError, refused_option
+from ..errors import Errors, SparseCRFError, refused_option
 from .annotation_tools import JsonReader, is_json, read_brat
 from .column_attributes import IGNORED, WORDS
 from .column_choice import read_columns
 from .columns import BLANKS, TAB, Row, Sentence, Source, layout_of, lines_of, paragraphs
 from .conllu import CONLLU_COLUMNS, read_conllu
+from .csv_file import csv_lines
+from .other_formats import refuse_other
 from .records import Record
+from .token_lists import has_lists, read_lists
 
 _FIELD = re.compile(r"((?:\\.|[^\\:])*)(?::(.*))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -21,6 +24,7 @@ class Format(str, Enum):
     """Formats of annotated text."""
 
     columns = "columns"
+    csv = "csv"
     tsv = "tsv"
     wapiti = "wapiti"
     crfpp = "crfpp"
@@ -28,6 +32,7 @@ class Format(str, Enum):
     crfsuite = "crfsuite"
     jsonl = "jsonl"
     json = "json"
+    lists = "lists"
     brat = "brat"
 
 
@@ -39,13 +44,15 @@ SEPARATORS = {Format.columns: "", Format.tsv: TAB, Format.wapiti: BLANKS, Format
 
 _SUFFIXES = {f".{name}": Format(name) for name in ("conllu", "crfsuite", "jsonl", "json")}
 _SUFFIXES |= {".ndjson": Format.jsonl, ".ann": Format.brat}
+_JSON = (Format.jsonl, Format.json)
 
 
 def format_of(path: Path, is_read: bool = True) -> Format:
     """Return a file's format by its name without .gz, or by its first line if that is JSON.
 
-    A directory has the format of brat. Other files have columns. is_read: whether the file exists.
-    RAISES: SparseCRFError for CSV, unless its first line has a tab.
+    A directory has the format of brat. JSON may have lists of tokens. Other files have columns, and
+    those whose name ends with .csv and whose first line has no tab are CSV. is_read: whether the
+    file exists.
     """
     if is_read and path.is_dir():
         return Format.brat
@@ -54,10 +61,10 @@ def format_of(path: Path, is_read: bool = True) -> Format:
     if is_read and kind is Format.columns and path.is_file():
         line = next((text for _, text in lines_of(path) if text.strip()), "")
         kind = Format.json if is_json(line) else kind
-    if suffix == ".csv" and kind is Format.columns and TAB not in line:
-        reason = f"write CSV as columns, by the lines of Python in {DOCUMENTATION}/commands/"
-        raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
-    return kind
+    if is_read and kind in _JSON and path.is_file() and has_lists(path):
+        return Format.lists
+    is_csv = suffix == ".csv" and kind is Format.columns and TAB not in line
+    return Format.csv if is_csv else kind
 
 
 def open_source(
@@ -77,7 +84,14 @@ def open_source(
             reason = "a CRFsuite file has one label, as in orth,ner"
             raise refused_option("columns", columns, reason)
         return read_crfsuite(path, attribute, label)
-    return read_columns(layout_of(path, SEPARATORS[kind]), columns)
+    if kind is Format.lists:
+        return read_lists(path, columns)
+    if kind is Format.csv:
+        return read_columns(layout_of(path, "", [*csv_lines(path)]), columns)
+    layout = layout_of(path, SEPARATORS[kind])
+    if kind is Format.columns:
+        refuse_other(path, layout.lines)
+    return read_columns(layout, columns)
 
 
 def open_records(path: Path, kind: Format, lang: str, merges: bool) -> Source[Record]:

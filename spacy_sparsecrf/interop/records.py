@@ -148,19 +148,28 @@ def _accepted(records: Sequence[Record], lost: list[str]) -> dict[Mark, bool]:
 def split(docs: Sequence[Doc], shares: Sequence[float], seed: int) -> list[list[Doc]]:
     """Split Docs randomly without splitting a document, unless there is but one.
 
+    Documents of the same text are in the same part.
+
     shares: approximate shares of Docs in the second and further parts; the first part has the rest.
     RAISES: SparseCRFError if a part is empty.
     """
-    groups: dict[object, list[int]] = {}
+    documents: dict[object, list[int]] = {}
     for i, doc in enumerate(docs):
-        groups.setdefault(doc.user_data.get(DOCUMENT, i), []).append(i)
-    order = list(groups.values()) if len(groups) > 1 else [[i] for i in range(len(docs))]
+        documents.setdefault(doc.user_data.get(DOCUMENT, i), []).append(i)
+    units = list(documents.values()) if len(documents) > 1 else [[i] for i in range(len(docs))]
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for unit in units:
+        groups.setdefault(tuple(docs[i].text for i in unit), []).extend(unit)
+    order = list(groups.values())
     random.Random(seed).shuffle(order)
     parts: list[list[int]] = [[] for _ in shares]
     for part, share in zip(parts, shares, strict=True):
-        while order and len(part) < max(1.0, share * len(docs)):
-            part += order.pop()
+        most = max(1.0, share * len(docs))
+        fitting = [group for group in order if len(group) <= most] or order[:]
+        while fitting and len(part) < most:
+            part += fitting.pop()
+        order = [group for group in order if group[0] not in part]
     if not order:
-        what = f"of {len(docs)} Docs in {len(groups)} documents, no part may be empty"
+        what = f"of {len(docs)} Docs in {len(units)} documents, no part may be empty"
         raise refused_option("dev or --test", " and ".join(map(str, shares)), what)
     return [[docs[i] for i in sorted(part)] for part in (chain.from_iterable(order), *parts)]
