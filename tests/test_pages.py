@@ -148,7 +148,8 @@ def test_what_a_page_shows_runs(page, place, tmp_path, monkeypatch):
     # Files that the page makes.
     made = [f"{name}*" for name in re.findall(r"spacy_sparsecrf example (\w+)$", text, flags=re.M)]
     made += ["dev.spacy"] if "--dev" in text else []
-    for path in [path for pattern in made for path in copy.glob(pattern)]:
+    made += re.findall(r"spacy_sparsecrf convert \S+ (\S+\.spacy)", text)
+    for path in {path for pattern in made for path in copy.glob(pattern)}:
         path.unlink()
     monkeypatch.chdir(copy)
     monkeypatch.syspath_prepend(copy)

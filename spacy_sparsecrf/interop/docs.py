@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -42,20 +42,19 @@ def read_docs(
     *,
     n_sentences: int = 1,
     scheme: ColumnScheme = ColumnScheme.iob2,
-    rename: Callable[[str], str] = str,
 ) -> Iterator[Doc]:
     """Create Docs from a file of sentences.
 
     n_sentences: largest number of sentences in a Doc; their starts are set. A line whose word is
     -DOCSTART- is not a token, and ends the Doc before it; scheme: of the labels of entities and
-    other spans; rename: returns the new name of a type or tag, "" if it is left out.
+    other spans.
     RAISES: SparseCRFError with the file and line of an invalid value, and if there are no tokens.
     """
     attributes.register(source.columns)
     is_empty = True
     for document, sentences in of_docs(source, n_sentences):
         is_empty = False
-        doc = _doc_of(source, vocab, sentences, scheme=scheme, rename=rename)
+        doc = _doc_of(source, vocab, sentences, scheme)
         if document:
             doc.user_data[DOCUMENT] = str(document)
         yield doc
@@ -88,9 +87,7 @@ def _doc_of(
     source: Source[Sentence],
     vocab: Vocab,
     sentences: list[Sentence],
-    *,
     scheme: ColumnScheme,
-    rename: Callable[[str], str],
 ) -> Doc:
     """Create the Doc of sentences; see `read_docs`."""
     columns, rows = source.columns, [row for rows in sentences for row in rows]
@@ -105,14 +102,12 @@ def _doc_of(
         for name, argument in ARGUMENTS.items()
         if name in columns
     }
-    if "tags" in arguments:
-        arguments["tags"] = [tag and rename(tag) for tag in arguments["tags"]]
     if SPACE in columns:
         arguments["spaces"] = [value == "1" for value in values[SPACE]]
     starts: Any = [i == 0 for sentence in sentences for i in range(len(sentence))]
     doc = Doc(vocab, words=values[WORDS], sent_starts=starts, **arguments)
     doc.user_data[LANG] = vocab.lang
-    spans_of = partial(_spans, doc, source, sentences, scheme=scheme, rename=rename)
+    spans_of = partial(_spans, doc, source, sentences, scheme)
     for name in columns:
         if name == ENTITIES:
             labels = values[name]
@@ -131,10 +126,8 @@ def _spans(
     doc: Doc,
     source: Source[Sentence],
     sentences: list[Sentence],
-    name: str,
-    *,
     scheme: ColumnScheme,
-    rename: Callable[[str], str],
+    name: str,
 ) -> list[Span]:
     """Return the spans that a column's labels encode; none crosses a sentence boundary."""
     begin, spans, column = 0, list[Span](), source.columns.index(name)
@@ -158,8 +151,7 @@ def _spans(
             where = {"path": source.path, "line": rows[error.index].line}
             values = {"value": labels[error.index], "scheme": scheme.value, "remedy": remedy}
             raise SparseCRFError(Errors.SC615.format(**where, **values, reason=error)) from error
-        named = [(begin + a, begin + b, rename(label)) for a, b, label in of_sentence]
-        spans += [Span(doc, a, b, label=label) for a, b, label in named if label]
+        spans += [Span(doc, begin + a, begin + b, label=label) for a, b, label in of_sentence]
         begin += len(rows)
     return spans
 

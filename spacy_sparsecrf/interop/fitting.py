@@ -20,6 +20,7 @@ from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from ..pipeline.type_counts import DOCUMENT
 from .columns import Source
+from .label_map import LabelMap
 from .records import Mark, Record, joined, merged, tokenized, trimmed
 from .text_files import script_of
 
@@ -71,7 +72,7 @@ class RecordReader:
     with a key, keep the longest of a type; misfit: treatment of spans that do not fit the tokens;
     default: expand up to MOST_MISFITS of them; skips_invalid: whether to leave out records that
     cannot be read; unannotated: treatment of records without annotation; default: refuse a file
-    that has others; rename: returns the new name of a label, "" if it is left out; misfits: spans
+    that has others; labels: their new names; misfits: spans
     that do not fit, for messages; n_marks: number of spans.
     """
 
@@ -82,7 +83,7 @@ class RecordReader:
     misfit: Misfit | None = None
     skips_invalid: bool = False
     unannotated: Unannotated | None = None
-    rename: Callable[[str], str] = str
+    labels: LabelMap = field(default_factory=LabelMap)
     misfits: list[str] = field(default_factory=list)
     n_marks: int = 0
     records: Sequence[Record] = ()
@@ -144,21 +145,8 @@ class RecordReader:
 
     def _renamed(self, record: Record) -> Record:
         """Return a record with new names of labels."""
-        marks = [mark._replace(label=self.rename(mark.label)) for mark in record.marks]
-        if (doc := record.doc) is not None:
-            unknown = [doc[token.i : token.i + 1] for token in doc if not token.ent_iob]
-            doc.set_ents(self._renamed_spans(doc.ents), missing=unknown)
-            for key, group in doc.spans.items():
-                doc.spans[key] = self._renamed_spans(group)
+        marks = [mark._replace(label=self.labels(mark.label)) for mark in record.marks]
         return record._replace(marks=[mark for mark in marks if mark.label])
-
-    def _renamed_spans(self, spans: Iterable[Span]) -> list[Span]:
-        labels = ((span, self.rename(span.label_)) for span in spans)
-        return [
-            Span(span.doc, span.start, span.end, label=label, kb_id=span.kb_id, span_id=span.id)
-            for span, label in labels
-            if label
-        ]
 
     def _valid(self) -> Iterator[Record]:
         """Yield the records whose marks are valid, without white space at their ends."""
@@ -175,6 +163,7 @@ class RecordReader:
     def _doc(self, record: Record) -> Doc:
         """Create the Doc of a record."""
         if record.doc is not None:
+            self.labels.rename(record.doc)
             if self.key and not record.doc.spans.get(self.key):
                 record.doc.spans[self.key], record.doc.ents = list(record.doc.ents), ()
             return record.doc

@@ -4,41 +4,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import Errors, SparseCRFError
+from ..errors import DOCUMENTATION, Errors, SparseCRFError
 from .annotation_tools import JsonReader
 from .column_attributes import ENTITIES, WORDS
 from .columns import Row, Sentence, Source
 from .schemes import is_label
 
+_RECIPE = f"{DOCUMENTATION}/commands/"
 _WORDS = ("tokens", "words", "token", "text", "sentence", "form")
 
 
-def _lists(value: Any) -> dict[str, Any]:
-    """Return the lists of a record that are as long as that of its words, which is first.
+def _names(value: Any) -> list[str]:
+    """Return the names of lists of strings or numbers of one length; first that of the words.
 
-    RETURNS: {} if there is no other.
+    RETURNS: [] if a record has none of words and labels.
     """
-    if not isinstance(value, Mapping):
-        return {}
-    words = next((name for name in _WORDS if _are(value.get(name), str)), "")
-    if not words:
-        return {}
-    lists = {words: value[words]}
-    for name, values in value.items():
-        is_label_list = _are(values, (str, int)) and len(values) == len(value[words])
-        if is_label_list and name != words:
-            lists[name] = values
-    return lists if len(lists) > 1 else {}
-
-
-def _are(values: Any, kind: Any) -> bool:
-    return isinstance(values, list) and bool(values) and all(isinstance(x, kind) for x in values)
+    lists = {
+        name: listed
+        for name, listed in (value.items() if isinstance(value, Mapping) else ())
+        if isinstance(listed, list) and listed and all(isinstance(x, (str, int)) for x in listed)
+    }
+    words = next((x for x in _WORDS if x in lists and isinstance(lists[x][0], str)), "")
+    labels = [x for x in lists if x != words and len(lists[x]) == len(lists.get(words, ()))]
+    return [words, *labels] if labels else []
 
 
 def has_lists(path: Path) -> bool:
     """Return whether the first record of a JSON file has lists of tokens and labels."""
     values = JsonReader(Source(path), "", merges=False).values()
-    return bool(_lists(next((value for _, value in values), None)))
+    return bool(_names(next((value for _, value in values), None)))
 
 
 def read_lists(path: Path, columns: Sequence[str]) -> Source[Sentence]:
@@ -46,36 +40,31 @@ def read_lists(path: Path, columns: Sequence[str]) -> Source[Sentence]:
 
     columns: attributes of the lists, in the order of the first record; by default, entities are in
     the only list of labels such as B-PER and O, or in that whose name has "ner".
-    RAISES: SparseCRFError for lists that do not fit, when they are read.
+    RAISES: SparseCRFError, also when they are read, for lists that do not fit.
     """
     source: Source[Any] = Source(path)
     values = [*JsonReader(source, "", merges=False).values()]
-    if source.invalid:
-        raise SparseCRFError(Errors.SC624.format(path=path, reason=": ".join(source.invalid[0])))
-    lists = _lists(values[0][1])
-    names = list(lists)
+    names = _names(values[0][1])
     if not columns:
+        lists = values[0][1]
         labels = [name for name in names[1:] if all(is_label(str(x)) for x in lists[name])]
         labels = [name for name in labels if "ner" in name.lower()] or labels
-        if len(labels) != 1:
-            shown = "; ".join(f"{name}: {lists[name][:3]}" for name in names)
-            numbers = " (names of numbers are in the recipe of docs/commands.md)"
-            what = f"no one list has labels such as B-PER and O{numbers}, but {shown}"
-            reason = f"{what}. Name the lists in order, as in --columns orth,tag"
-            raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
-        names = [names[0], *labels]
-        columns = WORDS, ENTITIES
-    if len(columns) != len(names):
-        reason = f"--columns names {len(columns)} lists, but there are: {', '.join(names)}"
-        raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
+        columns, names = [WORDS, *[ENTITIES] * len(labels)], [names[0], *labels]
 
     def sentences(_: object) -> Iterator[Sentence]:
         for number, (place, value) in enumerate(values, start=1):
-            rows = [value.get(name) for name in names] if isinstance(value, Mapping) else [None]
-            if not all(isinstance(x, list) and len(x) == len(rows[0]) for x in rows):
-                reason = f"{place}: {', '.join(names)} are not lists of one length"
-                raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
-            if rows[0]:
-                yield [Row(number, [*map(str, row)]) for row in zip(*rows, strict=True)]
+            lists = [value.get(name, ()) if isinstance(value, Mapping) else () for name in names]
+            if len({*map(len, lists)}) > 1:
+                source.invalid.append((place, f"{', '.join(names)} are not lists of one length"))
+            elif lists[0]:
+                yield [Row(number, [*map(str, row)]) for row in zip(*lists, strict=True)]
+        if source.invalid:
+            reason = ": ".join(source.invalid[0])
+            raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
 
-    return Source(path, sentences, tuple(columns))
+    if len(columns) != len(names) or len(names) < 2 or columns.count(ENTITIES) > 1:
+        shown = "; ".join(f"{name}: {values[0][1][name][:3]}" for name in _names(values[0][1]))
+        reason = f"give --columns, such as orth,ner, for the lists {shown} (numbers: see {_RECIPE})"
+        raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
+    note = f"Lists are read as {', '.join(map('{} of {}'.format, columns, names))} (see --columns)"
+    return Source(path, sentences, tuple(columns), notes={"lists": note})

@@ -12,7 +12,6 @@ from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.interop.text_files import unpack
-from spacy_sparsecrf.pipeline.type_counts import SOURCE, TypeCounts
 
 from ..support.commands import run
 
@@ -116,19 +115,6 @@ def test_a_type_in_a_run_of_the_texts_is_named(tmp_path):
     assert "texts" not in said(done)
 
 
-def test_counts_of_parts_are_those_of_all_texts():
-    draw, joined, all_texts = random.Random(0), TypeCounts(), TypeCounts()
-    for _ in range(3):
-        part = TypeCounts()
-        for _ in range(9):
-            names = {name: draw.randrange(3) for name in "AB"}
-            for counts in (part, all_texts):
-                counts.add(names, {SOURCE: draw.choice("xy") if counts is part else ""})
-        joined.join(part)
-    for key in ("n", "n_units", "with_type", "bounds"):
-        assert getattr(joined, key) == getattr(all_texts, key)
-
-
 SOME = {"text": "Ida", "label": [[0, 3, "NAME"]]}
 NONE = {"text": "Rom"}
 
@@ -219,3 +205,200 @@ def test_new_names_of_no_label_are_refused(tmp_path, pair):
     done = run("convert", source, tmp_path / "a.spacy", "--map", pair, code=1)
     assert "SC614" in done.stderr and ("Did you mean NAME" in done.stderr) == ("Nam=" in pair)
     assert not (tmp_path / "a.spacy").exists()
+
+
+def converted(path: Path, text: str, *options: str, code: int = 0) -> tuple[list[Doc], str]:
+    """Write a text to a file and convert it. RETURNS: its Docs, and all output."""
+    if text:
+        path.write_bytes(text.encode())
+    target = path.with_suffix(".spacy")
+    done = run("convert", path, target, "--lang", "en", "--force", *options, code=code)
+    return [] if code else docs_in(target), " ".join(done.output.split())
+
+
+TEXT = "Ida\r\nmet\r\nNora in Rom.\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "offsets", "what"),
+    [
+        (TEXT, TEXT, ""),
+        (TEXT.replace("\r", ""), TEXT, "a line end as two characters"),
+        (TEXT, TEXT.replace("\r", ""), "a line end of two characters as one"),
+        (TEXT.replace("\r", ""), TEXT.replace("\r", ""), ""),
+    ],
+)
+@pytest.mark.parametrize("kind", ["brat", "jsonl"])
+def test_line_ends_count_as_one_or_two_characters(tmp_path, text, offsets, what, kind):
+    starts = [offsets.index(word) for word in ("Ida", "Nora", "Rom")]
+    spans = [(i, i + len(w), "X") for i, w in zip(starts, ("Ida", "Nora", "Rom"), strict=True)]
+    source = tmp_path / "a.jsonl"
+    if kind == "brat":
+        source = tmp_path / "a.ann"
+        (tmp_path / "a.txt").write_bytes(text.encode())
+        words = ("Ida", "Nora", "Rom")
+        lines = (f"T1\tX {a} {b}\t{word}\n" for (a, b, _), word in zip(spans, words, strict=True))
+        docs, output = converted(source, "".join(lines))
+    else:
+        docs, output = converted(source, json.dumps({"text": text, "label": spans}))
+        assert (what in output) and ("texts whose offsets" in output) == bool(what)
+    assert ends_of(docs) == [[("Ida", "X"), ("Nora", "X"), ("Rom", "X")]]
+
+
+@pytest.mark.parametrize("ends", [(0.0, 3.0), ("0", "3"), ("0.0", "3.0"), (0, 3)])
+def test_whole_numbers_are_offsets_however_they_are_written(tmp_path, ends):
+    docs, _ = converted(tmp_path / "a.jsonl", json.dumps({"text": "Ida", "label": [[*ends, "X"]]}))
+    assert ends_of(docs) == [[("Ida", "X")]]
+
+
+@pytest.mark.parametrize("ends", [(0.5, 3), ("nan", 3), ("inf", 3), (True, 3), ("x", 3)])
+def test_other_numbers_are_no_offsets(tmp_path, ends):
+    text = json.dumps({"text": "Ida", "label": [[*ends, "X"]]})
+    assert "SC624" in converted(tmp_path / "a.jsonl", text, code=1)[1]
+
+
+def test_the_first_of_two_labels_of_a_span_is_read(tmp_path):
+    record = {"text": "Ida", "label": [[0, 3, "B"], [0, 3, "A"]]}
+    docs, output = converted(tmp_path / "a.jsonl", json.dumps(record))
+    assert ends_of(docs) == [[("Ida", "B")]] and "1 spans have two labels, B and A" in output
+    docs, output = converted(tmp_path / "a.jsonl", "", "--map", "B=")
+    assert ends_of(docs) == [[("Ida", "A")]] and "two labels" not in output
+
+
+TASK = {"id": 1, "data": {"text": "Ida"}}
+
+
+@pytest.mark.parametrize(
+    ("task", "what"),
+    [
+        (TASK | {"annotations": [], "predictions": [{}]}, "predictions only"),
+        (TASK | {"predictions": [{}]}, "predictions only"),
+        (TASK | {"annotations": [{"was_cancelled": True}]}, "were cancelled"),
+        (TASK | {"annotations": []}, "nobody annotated"),
+        ({"text": "Ida", "spans": [], "answer": "ignore"}, "reject or ignore"),
+    ],
+)
+def test_what_is_left_out_is_named_where_nothing_is_read(tmp_path, task, what):
+    _, output = converted(tmp_path / "a.json", json.dumps([task, task]), code=1)
+    assert "SC612" in output and "Left out: 2" in output and what in output
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.xml", "<l>\n\n<a>Ida</a>\n\t<b>x</b>\n</l>", "is XML"),
+        ("a.txt", "<NAME>Ida</NAME> came.\n", "is XML"),
+        ("a.tsv", "#FORMAT=WebAnno TSV 3.2\n\n1-1\t0-3\tIda\t_\n", "WebAnno TSV"),
+        ("a.txt", "Ida/B-X came/O\n\nRom/B-Y ?/O\n", "words with their tags"),
+        ("a.txt", "Ida_NNP came_VBD\nRom_NNP ._.\n", "words with their tags"),
+        ("seq.in", "who came\nIda came\n", "seq.out"),
+        ("a.txt", "who came ?\nIda\nso it goes on\n", "a sentence in each line"),
+    ],
+)
+def test_other_formats_are_named(tmp_path, name, text, said):
+    _, output = converted(tmp_path / name, text, code=1)
+    assert "SC673" in output and said in output and "read-any-other-format" in output
+
+
+WORDS = {"tokens": ["Ida", "saw", "Rom"], "ner_tags": ["B-X", "O", "B-Y"]}
+
+
+@pytest.mark.parametrize(
+    ("record", "options"),
+    [
+        (WORDS, ()),
+        ({"words": WORDS["tokens"], "labels": WORDS["ner_tags"], "id": 7}, ()),
+        (WORDS | {"pos_tags": ["N", "V", "N"], "chunk_tags": ["B-NP", "O", "O"]}, ()),
+        (WORDS | {"ner_tags": ["U-X", "O", "U-Y"]}, ("--scheme", "biluo")),
+        (WORDS | {"x": [1, 2, 3]}, ("--columns", "orth,ner,_")),
+    ],
+)
+def test_lists_of_tokens_are_read(tmp_path, record, options):
+    empty = {name: [] for name in record}
+    for text in (json.dumps([record, empty, record]), f"{json.dumps(record)}\n" * 2):
+        docs, _ = converted(tmp_path / "a.json", text, *options)
+        assert ends_of(docs) == [[("Ida", "X"), ("Rom", "Y")]] * 2
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (WORDS | {"ner_tags": [1, 0, 2]}, "numbers: see"),
+        (WORDS | {"ner_tags": ["N", "V", "N"]}, "--columns"),
+        (WORDS | {"ner_tags": ["I-X", "O", "O"]}, "SC615"),
+    ],
+)
+def test_other_lists_of_tokens_are_refused(tmp_path, record, said):
+    _, output = converted(tmp_path / "a.json", json.dumps([record, record]), code=1)
+    assert said in output
+    uneven = WORDS | {"ner_tags": ["O"]}
+    _, output = converted(tmp_path / "b.json", json.dumps([WORDS, uneven]), code=1)
+    assert "record 2: tokens, ner_tags are not lists of one length" in output
+
+
+ROWS = [
+    ("Sentence #", "Word", "POS", "Tag"),
+    ("Sentence: 1", "Ida", "N", "B-X"),
+    ("", '"', "Q", "O"),
+    ("Sentence: 2", "Rom", "N", "B-Y"),
+    ("", ",", "Q", "O"),
+]
+
+
+def quoted(cell: str) -> str:
+    return {'"': '""""', ",": '","'}.get(cell, cell)
+
+
+@pytest.mark.parametrize("sign", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("options", [(), ("--columns", "sentence,orth,_,ner")])
+@pytest.mark.parametrize("are_filled", [False, True])
+def test_sentences_of_csv_are_numbered(tmp_path, sign, options, are_filled):
+    rows, number = [], ""
+    for first, *others in ROWS:
+        number = first or number
+        rows.append([number if are_filled else first, *others])
+    text = "\r\n".join(sign.join(map(quoted, row)) for row in rows)
+    if sign == "\t":
+        text = text.replace('""""', '"').replace('","', ",")
+    docs, _ = converted(tmp_path / "a.csv", text, *options)
+    assert [[token.text for token in doc] for doc in docs] == [["Ida", '"'], ["Rom", ","]]
+    assert ends_of(docs) == [[("Ida", "X")], [("Rom", "Y")]]
+
+
+def test_a_quote_that_is_not_closed_is_named(tmp_path):
+    _, output = converted(tmp_path / "a.csv", 'word,tag\nIda,B-X\n",O\nRom,B-Y\n', code=1)
+    assert "SC624" in output and "line 3" in output and "quote" in output
+
+
+def test_wrong_ends_of_sentences_are_named(tmp_path):
+    text = "Ida\tB-X\n\nNora\tI-X\ncame\tO\n\nMia\tI-X\n"
+    _, output = converted(tmp_path / "a.tsv", text, code=1)
+    assert "SC615" in output and "In 2 of 3 sentences the first label is I-" in output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("convert", "gone.jsonl", "a.spacy"),
+        ("convert", "gone.tsv", "a.spacy"),
+        ("convert", "gone", "a.spacy", "-f", "brat"),
+        ("convert", "gone.spacy", "a.tsv"),
+        ("import", "gone.model", "a"),
+    ],
+)
+def test_missing_paths_have_a_code(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    done = run(*command, code=1)
+    assert "SC672" in done.stderr and "gone" in done.stderr and "Errno" not in done.stderr
+
+
+def test_equal_texts_are_in_one_part(tmp_path):
+    made = [SOME] * 4 + records(40, "TOWN NAME") + [NONE | {"label": []}] * 30
+    source = write(tmp_path / "a.jsonl", made)
+    for seed in range(3):
+        options = "--dev", "0.2", "--test", "0.1", "--force", "--seed", str(seed)
+        run("convert", source, tmp_path / "a.spacy", *options)
+        parts = [docs_in(tmp_path / f"{name}.spacy") for name in ("a", "dev", "test")]
+        texts = [{doc.text for doc in part} for part in parts]
+        assert sum(map(len, texts)) == len(set().union(*texts))
+        assert len(parts[1]) < 26 and sum(map(len, parts)) == len(made)

@@ -49,7 +49,7 @@ def reported() -> Iterator[None]:
         raise
     except (OSError, ValueError, ImportError) as error:
         if isinstance(error, OSError) and error.filename:
-            error = _of_path(Path(error.filename), error.strerror)
+            error = _of_path(Path(error.filename), error.strerror or "")
         # Not printed by wasabi, which would wrap lines and break paths.
         typer.secho(f"Error: {printable(error)}", fg="red", err=True)
         raise typer.Exit(1) from error

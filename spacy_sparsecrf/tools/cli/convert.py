@@ -19,9 +19,9 @@ from ...interop.docs import STORED, annotated_columns, read_docs, write_docs
 from ...interop.fitting import Misfit, RecordReader, Unannotated
 from ...interop.formats import RECORDS, SEPARATORS, Format, format_of, open_records, open_source
 from ...interop.label_map import LabelMap
+from ...interop.label_survey import LabelSurvey
 from ...interop.records import split
 from ...interop.schemes import ColumnScheme
-from ...interop.survey import Survey
 from ...interop.text_files import SPACY, unpack
 from ...pipeline.tokenization import TokenCuts
 from ...progress import Task
@@ -101,16 +101,13 @@ def convert(
         is_written = target.suffix != SPACY
         kind = _format_of(source, target, kind)
         _check_options(ctx, kind, is_written)
+        check_free(target, force)
         names = parse_columns(columns) if columns else ()
         nlp = spacy.blank(lang)
         if is_written:
-            separator = SEPARATORS[kind] or TAB
-            if scheme is ColumnScheme.io:
-                raise typer.BadParameter("--scheme io can be read, but not written")
-            check_free(target, force)
-            _to_columns(source, target, names, nlp.vocab, scheme=scheme, separator=separator)
+            options = {"scheme": scheme, "separator": SEPARATORS[kind] or TAB}
+            _to_columns(source, target, names, nlp.vocab, **options)
             return
-        check_free(target, force)
         labels = LabelMap(renamed)
         read: Source[Any]
         if kind in RECORDS:
@@ -123,14 +120,15 @@ def convert(
                 misfit=misfit,
                 skips_invalid=skip_bad,
                 unannotated=unannotated,
-                rename=labels,
+                labels=labels,
             )
             converted = reader.docs()
         else:
             read = open_source(source, kind, names, attribute)
-            converted = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme, rename=labels)
-        types = [name.strip() for text in annotated for name in text.split(",")]
-        survey, cuts = Survey(str(source), types, labels), TokenCuts(nlp.tokenizer)
+            sentences = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
+            converted = map(labels.rename, sentences)
+        survey = LabelSurvey(str(source), lang, ",".join(annotated), labels)
+        cuts = TokenCuts(nlp.tokenizer)
         try:
             shares = {"dev": dev, "test": test}
             finished = map(cuts.add, survey.docs(converted))
@@ -138,16 +136,25 @@ def convert(
         finally:
             for note in read.notes.values():
                 msg.info(note)
-        left_out = (f"{n} {what}" for what, n in sorted((+read.left_out).items()))
-        for text in chain(left_out, survey.messages()):
-            msg.warn(text)
-        say_cuts(cuts, lang)
-        for path, n in n_docs.items():
-            msg.good(f"{n} docs are in {path}")
+        _say(read, survey, cuts, n_docs)
+
+
+def _say(
+    read: Source[Any], survey: LabelSurvey, cuts: TokenCuts, n_docs: Mapping[Path, int]
+) -> None:
+    """Print what was left out or may be a mistake, and the number of Docs by file."""
+    left_out = (f"{n} {what}" for what, n in sorted((+read.left_out).items()))
+    for text in chain(left_out, survey.messages()):
+        msg.warn(text)
+    say_cuts(cuts, survey.lang)
+    for path, n in n_docs.items():
+        msg.good(f"{n} docs are in {path}")
 
 
 def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
     """Refuse options that have no effect for the format. RAISES: typer.BadParameter."""
+    if is_written and ctx.params["scheme"] is ColumnScheme.io:
+        raise typer.BadParameter("--scheme io can be read, but not written")
     are_records, is_conllu = kind in RECORDS, kind is Format.conllu
     fits = {
         "columns": not (are_records or is_conllu),

@@ -13,18 +13,24 @@ from .label_map import LabelMap
 
 
 @dataclass
-class Survey:
+class LabelSurvey:
     """Counts the labels of converted Docs.
 
-    source: the file, which is noted in the Docs; annotated: the only types that annotators looked
-    for, which are noted too; empty: all.
+    source: the file, which is noted in the Docs; lang: of the Docs; listed: the only types that
+    annotators looked for, separated by commas, which are noted too; "": all.
     """
 
     source: str
-    annotated: Sequence[str]
+    lang: str
+    listed: str
     labels: LabelMap
     types: TypeCounts = field(default_factory=TypeCounts)
-    tags: TypeCounts = field(default_factory=lambda: TypeCounts(" "))
+    tags: TypeCounts = field(default_factory=lambda: TypeCounts(""))
+
+    @property
+    def annotated(self) -> list[str]:
+        """The only types that annotators looked for."""
+        return [name.strip() for name in self.listed.split(",") if name.strip()]
 
     def add(self, doc: Doc) -> Doc:
         """Count the labels of a Doc. RETURNS: the Doc."""
@@ -45,14 +51,9 @@ class Survey:
     def messages(self) -> Iterator[str]:
         """Yield messages about labels that are probably mistakes."""
         yield from (*self.types.messages(), *self.tags.messages())
-        if not self.annotated:
-            return
-        n = self.types.n
-        for name in sorted({*n} - {*self.annotated}):
-            what = f"{name} has {n[name]} spans but is not among --annotated"
-            yield f"{what}: the other texts may have more, which training leaves open"
-        for name in sorted({*self.annotated} - {*n}):
-            yield f"--annotated {name}: no span has this type. {nearest(name, n)}".strip()
+        for name in sorted({*self.annotated} - {*self.types.n}):
+            near = nearest(name, self.types.n)
+            yield f"--annotated {name}: no span has this type. {near}"
 
 
 def _limit(doc: Doc, types: Sequence[str]) -> None:
@@ -60,9 +61,7 @@ def _limit(doc: Doc, types: Sequence[str]) -> None:
 
     A Doc of which tokens are missing already, because nobody looked at them, has no note.
     """
-    has_entities = doc.has_annotation("ENT_IOB")
     is_complete = all(doc.to_array("ENT_IOB").tolist())
-    if has_entities:
-        doc.set_ents(list(doc.ents), default="missing")
-    if is_complete or (doc.spans and not has_entities):
+    if is_complete or (doc.spans and not doc.has_annotation("ENT_IOB")):
         doc.user_data[ANNOTATED] = list(types)
+    doc.set_ents(list(doc.ents), default="missing")
