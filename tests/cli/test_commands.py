@@ -415,7 +415,7 @@ def test_conversions_that_fail(tmp_path):
         assert not target.exists()
     DocBin().to_disk(target)
     (tmp_path / "b.tsv").write_text("old")
-    assert "SC612" in run("convert", target, tmp_path / "b.tsv", code=1).stderr
+    assert "SC612" in run("convert", target, tmp_path / "b.tsv", "--force", code=1).stderr
     assert {path.name for path in tmp_path.iterdir()} == {"a.spacy", "a.tsv", "b.tsv"}
     assert (tmp_path / "b.tsv").read_text() == "old"
     target.unlink()
