@@ -157,11 +157,11 @@ def split(docs: Sequence[Doc], shares: Sequence[float], seed: int) -> list[list[
     for i, doc in enumerate(docs):
         documents.setdefault(doc.user_data.get(DOCUMENT, i), []).append(i)
     units = list(documents.values()) if len(documents) > 1 else [[i] for i in range(len(docs))]
+    random.Random(seed).shuffle(units)
     groups: dict[tuple[str, ...], list[int]] = {}
-    for unit in units:
+    for unit in reversed(units):
         groups.setdefault(tuple(docs[i].text for i in unit), []).extend(unit)
-    order = list(groups.values())
-    random.Random(seed).shuffle(order)
+    order = [*reversed(groups.values())]
     parts: list[list[int]] = [[] for _ in shares]
     for part, share in zip(parts, shares, strict=True):
         most = max(1.0, share * len(docs))
