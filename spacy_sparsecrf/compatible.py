@@ -44,7 +44,8 @@ REFUSED: dict[tuple[str, str], str] = {
     # Updates without a corpus, and predictions.
     ("clusters", "no corpus"): Errors.SC384,
     ("stack", "no corpus"): Errors.SC384,
-    ("spans", "token target"): Errors.SC504,
+    ("others", "no outside label"): Errors.SC504,
+    ("spans", "token target"): Errors.SC511,
     ("outside weight", "posterior"): Errors.SC402,
 }
 """Pairs of facts, and the message of each, which may contain their descriptions."""

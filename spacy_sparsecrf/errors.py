@@ -475,9 +475,9 @@ class Errors(metaclass=_Coded):
     )
     SC503 = "The gold entities of a Doc are damaged: {reason} Set them again. It begins: {text!r}."
     SC504 = (
-        "[components.{name}] {first} needs entities or spans, but [components.{name}.target] has "
-        "none. Set it to its default (of templates with doc_entity, read doc_majority), or use "
-        "sparse_crf_ner or sparse_crf_spans."
+        "[components.{name}] {first} needs entities, spans or an outside label, but "
+        "[components.{name}.target] has none. Name the label of most tokens there, as in outside = "
+        '"NONE", use sparse_crf_ner or sparse_crf_spans, or set the default.'
     )
     SC505 = "{label!r} is no label of scheme {scheme}: {known}. Give types of spans to add_label."
     SC506 = (
@@ -493,6 +493,11 @@ class Errors(metaclass=_Coded):
     SC510 = (
         "Label ids do not fit: one is not below {n}, the number of labels, or tokens have no id. "
         "Give set_annotations what predict returned for the same Docs."
+    )
+    SC511 = (
+        "[components.{name}.features] templates read {first}, which needs entities or spans, but "
+        "[components.{name}.target] has none. Read doc_majority, or use sparse_crf_ner or "
+        "sparse_crf_spans."
     )
 
     # SC6xx: commands: explaining, patching, converting, importing, analysing
@@ -553,8 +558,8 @@ class Errors(metaclass=_Coded):
     SC654 = "{data} has no Docs. Give a .spacy file or a directory of them."
     SC644 = (
         "Component '{name}' cannot be calibrated for --precision {precision}, --best-f {beta} and "
-        "--outside {outside}. Give one of the component's entities or spans: a precision between 0 "
-        "and 1, or a beta above 0; for labels of tokens, none."
+        "--outside {outside}. Give a precision between 0 and 1, or a beta above 0; for labels of "
+        "tokens, name one in [components.{name}.target] outside before."
     )
     SC661 = "The config is not valid, correct it. {reason}"
     SC662 = (

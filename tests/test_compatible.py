@@ -110,6 +110,7 @@ TARGET = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1"}
 PARTS: dict[str, Fragment] = {
     "tokens": {"factory": "sparse_crf"},
     "several labels": {"factory": "sparse_crf", "target": {**TARGET, "alternatives": "|"}},
+    "outside": {"factory": "sparse_crf", "target": {**TARGET, "outside": "O"}},
     "values": with_templates("u:vector[0]"),
     "word labels": with_templates("@word_labels"),
     "patterns": {"features": {**PATTERNS, "text": "U00:%x[0,0]\nB"}},
@@ -251,6 +252,9 @@ class Bench:
         features, target = made(crf_features, given["features"]), made(crf_targets, given["target"])
         solver, engine = made(crf_solvers, given["solver"]), made(crf_engines, given["engine"])
         solver = replace(solver, inner_iterations=min(4, solver.inner_iterations))
+        if config["factory"] == "sparse_crf":  # thresholds are of labels, not of types
+            by_label = {f"U-{name}": p for name, p in own["decoding"].get("thresholds", {}).items()}
+            own["decoding"] = {**own["decoding"], "thresholds": by_label}
         settings = ComponentSettings.validated(NAME, own)
         return SparseCRFPipe(
             self.nlp.vocab, Setup(NAME, features, target, solver, settings, engine)

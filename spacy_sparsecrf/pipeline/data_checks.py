@@ -329,7 +329,7 @@ class DataChecks:
             return
         self._is_evaluated = True
         labels = (label for example in examples for label in target.gold(example))
-        if all(label in (None, "", (), OUTSIDE) for label in labels):
+        if all(label in (None, "", (), OUTSIDE, target.outside_label) for label in labels):
             what = f"{len(examples)} Docs without gold annotation" if examples else "no Docs"
             warn(Warnings.SCW217.format(name=name, what=what))
 

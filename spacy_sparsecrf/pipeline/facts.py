@@ -58,14 +58,17 @@ def _facts_of_decoding(setup: Any, readers: set[str]) -> dict[str, str]:
     readers: names of the attributes of a first-stage model that templates read.
     """
     settings, decoding, facts = setup.settings, setup.settings.decoding, {}
-    of_spans = {
+    of_others = {
         "threshold": settings.threshold,
         "decoding.thresholds": decoding.thresholds,
         "decoding.outside_weight": decoding.outside_weight,
-        "pipeline.features.templates": [DOC_ENTITY] if DOC_ENTITY in readers else [],
     }
-    if described := ", ".join(f"{key} = {value}" for key, value in of_spans.items() if value):
-        facts["spans"] = described
+    if described := ", ".join(f"{key} = {value}" for key, value in of_others.items() if value):
+        facts["others"] = described
+    if not setup.target.outside_label:
+        facts["no outside label"] = "target"
+    if DOC_ENTITY in readers:
+        facts["spans"] = DOC_ENTITY
     if not isinstance(setup.target, SpanTarget):
         facts["token target"] = "target"
     if decoding.outside_weight:

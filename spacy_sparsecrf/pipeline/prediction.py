@@ -22,7 +22,7 @@ from .features.featurizer import PlanFeaturizer
 from .features.naming import NameRecord
 from .features.tokens import Alone
 from .settings import DecodingSettings, NotCopied, Setup
-from .targets.scheme import LabelledSpans
+from .targets.scheme import OUTSIDE, LabelledSpans
 from .targets.spans import SpanGroups, SpanTarget
 from .targets.target import add_extension, ends_of
 
@@ -147,8 +147,32 @@ class DocPredictor(NotCopied):
     @cached_property
     def by_span(self) -> bool:
         """Whether the probabilities of spans are computed."""
+        return self.of_spans or self.has_thresholds
+
+    @cached_property
+    def has_thresholds(self) -> bool:
+        """Whether a prediction may be too improbable."""
         settings = self.setup.settings
-        return self.of_spans or settings.threshold > 0.0 or bool(settings.decoding.thresholds)
+        return settings.threshold > 0.0 or bool(settings.decoding.thresholds)
+
+    @cached_property
+    def by_token(self) -> bool:
+        """Whether the probabilities of tokens' labels are computed."""
+        is_limited = self.has_thresholds and not isinstance(self.setup.target, SpanTarget)
+        return self.setup.settings.decoding.scores or is_limited
+
+    def likely(self, labels: Ints, probabilities: Floats) -> Ints:
+        """Return labels of tokens, with the outside label where one is too improbable.
+
+        labels, probabilities: [N], of tokens. Spans are left to `keep_likely`.
+        """
+        target, settings = self.setup.target, self.setup.settings
+        if isinstance(target, SpanTarget) or not self.has_thresholds:
+            return labels
+        by_label = settings.decoding.thresholds
+        least = np.array([by_label.get(label, settings.threshold) for label in self.labels])
+        outside = np.int32(self.labels.index(target.outside_label))
+        return np.where(probabilities < least[labels], outside, labels)
 
     def predict(self, docs: Sequence[Doc], forced: bool) -> Predictions:
         """Predict the labels of Docs with at least one token. forced: see `batch`."""
@@ -257,7 +281,8 @@ def _decoder(setup: Setup, model: "CRFModel", valid: Mask | None) -> "LabelDecod
     from ..crf.decoding.steps import Preference, Step, Temperature
 
     decoding = setup.settings.decoding
-    favourite, weight = decoding.preference(model.labels) or (0, 0.0)
+    outside = setup.target.outside_label or OUTSIDE
+    favourite, weight = decoding.preference(model.labels, outside) or (0, 0.0)
     options: list[Step] = []
     if decoding.temperature != 1.0:
         options.append(Temperature(decoding.temperature))
@@ -283,12 +308,12 @@ def predict(predictor: DocPredictor, docs: Sequence[Doc], forced: bool) -> Predi
     decoder, decoding = predictor.decoder, predictor.setup.settings.decoding
     method = decoding.method
     batch = predictor.batch(docs, forced, strict=predictor.by_span or method != "viterbi")
-    if method == "viterbi" and not decoding.scores:
+    if method == "viterbi" and not predictor.by_token:
         ids = [predictor.viterbi(part, permitted) for part, permitted in batch.parts]
         predictions = Predictions(batch.words(ids))
     else:
         decoded = [decoder.decode(part, method, permitted) for part, permitted in batch.parts]
-        predictions = Predictions(batch.words([labels for labels, _ in decoded]))
+        predictions = Predictions(batch.words([predictor.likely(*pair) for pair in decoded]))
         if decoding.scores:
             scores = [probabilities.astype(np.float32) for _, probabilities in decoded]
             predictions.scores = batch.tokens(scores, 1.0)

@@ -50,7 +50,6 @@ from ..crf.model.model import Kind
 from ..errors import Errors, SparseCRFError, nearest
 from ..registry import PartRegistry, crf_engines, crf_features, crf_solvers, crf_targets
 from .facts import facts_of
-from .targets.scheme import OUTSIDE
 from .targets.spans import SpanTarget
 from .targets.target import Target
 
@@ -161,7 +160,7 @@ class DecodingSettings(SettingsBlock):
         best labels do not change.
     outside_weight: added to the score of the outside label to choose labels; probabilities do not
         use it. Values below 0 give more entities or spans (Minkov et al. 2006).
-    thresholds: by type of entities or spans, in place of the component's threshold.
+    thresholds: by type of entities or spans, or by label, in place of the component's threshold.
     once: labels, or types of entities or spans, that form at most one run in a sequence.
     """
 
@@ -183,9 +182,9 @@ class DecodingSettings(SettingsBlock):
     )
     once: tuple[str, ...] = Field(default=(), description='a list of names, such as ["LOC"]')
 
-    def preference(self, labels: Sequence[str]) -> tuple[int, float] | None:
+    def preference(self, labels: Sequence[str], outside: str) -> tuple[int, float] | None:
         """Return the outside label, if any, and its weight; see `crf.decoding.decoder.Decoder`."""
-        return (labels.index(OUTSIDE), self.outside_weight) if OUTSIDE in labels else None
+        return (labels.index(outside), self.outside_weight) if outside in labels else None
 
 
 class StackSettings(SettingsBlock):
@@ -272,7 +271,7 @@ class ComponentSettings(SettingsBlock):
         sentences) or "sents" (sentences, or the whole Doc if it has none, as it is).
     n_threads: number of threads for training; 0 = one per core.
     overwrite: whether existing annotation is replaced.
-    threshold: entities or spans with a lower probability are left out.
+    threshold: entities, spans, or tokens with a lower probability are left out, or outside.
     """
 
     model: Kind = Field(description='one of "chain", "maxent", "memm"')
@@ -343,13 +342,16 @@ class Setup(NamedTuple):
         """
         check_labels_fit(len(labels), f"Component '{self.name}'")
         decoding, valid = self.settings.decoding, self.target.valid_transitions(labels)
-        if decoding.thresholds:
-            names = self.target.names_of(labels)
-            if unknown := ", ".join(
-                repr(name) for name in decoding.thresholds if name not in names
-            ):
-                values = {"unknown": unknown, "known": ", ".join(names)}
-                raise SparseCRFError(Errors.SC417.format(name=self.name, **values))
+        names = self.target.names_of(labels)
+        if not isinstance(self.target, SpanTarget) and (outside := self.target.outside_label):
+            if outside not in labels:
+                where = f"[components.{self.name}.target] outside"
+                hint = {"nearest": nearest(outside, labels), "known": ", ".join(labels)}
+                raise SparseCRFError(Errors.SC419.format(where=where, name=outside, **hint))
+            names = tuple(name for name in names if name != outside)
+        if unknown := ", ".join(repr(name) for name in decoding.thresholds if name not in names):
+            values = {"unknown": unknown, "known": ", ".join(names)}
+            raise SparseCRFError(Errors.SC417.format(name=self.name, **values))
         if decoding.once:
             self.once(labels)
         if valid is None and not decoding.forbidden and not decoding.allowed:

@@ -105,7 +105,8 @@ def _check_score(setup: Setup, nlp: Language) -> Iterator[str]:
         return
     config = nlp.config.interpolate()
     scorer = config["components"][name].get("scorer") or {}
-    weights, score = config["training"]["score_weights"], f"{attr.removeprefix(PREFIX)}_acc"
+    kind = "f" if setup.target.outside_label else "acc"
+    weights, score = config["training"]["score_weights"], f"{attr.removeprefix(PREFIX)}_{kind}"
     is_lost = weights.get(DEFAULT_SCORE) and not weights.get(score)
     if not is_lost or scorer.get("@scorers") not in _KNOWN_SCORERS:
         return

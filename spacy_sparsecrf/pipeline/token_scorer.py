@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from spacy.scorer import Scorer
+from spacy.scorer import PRFScore, Scorer
 from spacy.tokens import Token
 from spacy.training import Example
 from spacy.util import registry
 
-from .targets.token_attribute import PREFIX, TOKEN_ATTR
+from .targets.token_attribute import OUTSIDE_LABEL, PREFIX, TOKEN_ATTR
 
 DEFAULT_ATTR = "tag"
 TOKEN_SCORER = "spacy_sparsecrf.token_scorer.v1"
@@ -23,19 +23,50 @@ def make_token_scorer(attr: str = "") -> Callable[..., dict[str, Any]]:
     attr: "tag", "pos", "morph", which is scored by feature too, or "_.name", whose score is
         `name_acc`; default: the attribute that the component's target learns, see
         `Target.scoring`, and no score if it names none. Tokens whose gold value is None or "" do
-        not count.
+        not count. If the target has an outside label, also the precision, recall and F of the
+        others: `tag_p`, `tag_r`, `tag_f`, ...
     """
     return partial(_score, attr)
 
 
 def _score(attr: str, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
     """Score an attribute, see `make_token_scorer`; a function of the module can be pickled."""
-    scored = attr or kwargs.get(TOKEN_ATTR, "")
+    scored, outside = attr or kwargs.get(TOKEN_ATTR, ""), kwargs.get(OUTSIDE_LABEL, "")
+    examples = [*examples]
+    of_others = _score_others(examples, scored, outside) if scored and outside else {}
+    return of_others | _score_all(examples, scored, **kwargs)
+
+
+def _score_others(examples: Iterable[Example], attr: str, outside: str) -> dict[str, float]:
+    """Score the labels of tokens but one: precision, recall and F."""
+    score, skipped = PRFScore(), {"", outside}
+    for example in examples:
+        gold, aligned = [_label(token, attr) for token in example.reference], example.alignment.x2y
+        predicted = {
+            (int(aligned[token.i][0]), _label(token, attr))
+            for token in example.predicted
+            if aligned.lengths[token.i] == 1 and not token.is_space
+        }
+        score.score_set(
+            {(i, label) for i, label in predicted if gold[i] and label not in skipped},
+            {(i, label) for i, label in enumerate(gold) if label not in skipped},
+        )
+    return {f"{attr.removeprefix(PREFIX)}_{key}": x for key, x in score.to_dict().items()}
+
+
+def _label(token: Token, attr: str) -> str:
+    """Return the value of an attribute as text."""
+    if attr.startswith(PREFIX):
+        return _extension(token, attr.removeprefix(PREFIX)) or ""
+    return str(token.morph if attr == "morph" else getattr(token, f"{attr}_"))
+
+
+def _score_all(examples: Iterable[Example], scored: str, **kwargs: Any) -> dict[str, Any]:
+    """Score the labels of all tokens."""
     if not scored:
         return {}
     if scored == "morph":
         # Whole strings of features, and features one by one, as spaCy's morphologizer does.
-        examples = [*examples]
         of_strings = Scorer.score_token_attr(examples, "morph", getter=_morphology_key)
         by_feature = Scorer.score_token_attr_per_feat(examples, "morph", getter=_morphology_key)
         return {**of_strings, **by_feature}

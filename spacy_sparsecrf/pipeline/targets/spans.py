@@ -42,6 +42,8 @@ class SpanTarget(Target):
     RAISES: SparseCRFError for another scheme, or types that are not a list of names.
     """
 
+    outside_label = OUTSIDE
+
     def __init__(self, scheme: str = "BILUO", types: Sequence[str] = ()) -> None:
         self.scheme = Scheme(scheme)
         names = isinstance(types, (list, tuple)) and all(isinstance(x, str) and x for x in types)

@@ -55,6 +55,9 @@ class Target(Protocol):
     ('meet', 'we')
     """
 
+    outside_label = ""
+    """The label of tokens with nothing to find, which scores, weights and thresholds leave out."""
+
     def __init_subclass__(cls) -> None:
         """Replace the inherited `__init__` of Protocol, whose `*args` configs cannot resolve."""
         super().__init_subclass__()

@@ -22,6 +22,7 @@ PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
 BLANK_LABELS = ("_SP", "SPACE")  # a tag and a part of speech
 TOKEN_ATTR = "token_attr"  # name of the scorer's argument for the attribute
+OUTSIDE_LABEL = "outside_label"  # and for the label that it leaves out
 
 
 @lru_cache(maxsize=16)  # of the labels of models
@@ -31,37 +32,39 @@ def _label_ids(labels: tuple[str, ...]) -> Hashes:
 
 
 @crf_targets("spacy_sparsecrf.TokenAttribute.v1")  # type: ignore[untyped-decorator]
-def make_token_attribute(attr: str = "tag", alternatives: str = "") -> Target:
+def make_token_attribute(attr: str = "tag", alternatives: str = "", outside: str = "") -> Target:
     """Create the target that learns and writes an attribute of tokens.
 
     attr: "tag", "pos", "morph", or "_.name", an extension attribute.
     alternatives: separator of labels in a gold attribute of which any may be right: with "|", the
         tag "NN|VB" is either "NN" or "VB"; "" if each value is a single label.
+    outside: the label of most tokens, such as "NONE", if the others are to be found; "" for none.
     RAISES: SparseCRFError for any other attribute, or an extension that cannot be written.
     """
     if str(attr).startswith(PREFIX):
-        return TokenExtension(attr, alternatives)
-    return TokenAttribute(attr, alternatives)
+        return TokenExtension(attr, alternatives, outside)
+    return TokenAttribute(attr, alternatives, outside)
 
 
 class TokenTarget(Target):
     """A target whose labels are values of a token attribute.
 
     attr: attribute to learn and write.
-    alternatives: separator of labels of which any may be right, or "".
+    alternatives, outside: see `make_token_attribute`.
     """
 
-    def __init__(self, attr: str, alternatives: str) -> None:
+    def __init__(self, attr: str, alternatives: str, outside: str) -> None:
         self.attr = attr
         self.alternatives = alternatives
+        self.outside_label = outside
 
     def blank(self, labels: Labels) -> int:
         """Return the label that spaCy gives to white space, if there is one; see `Target`."""
         return next((i for i, label in enumerate(labels) if label in BLANK_LABELS), -1)
 
     def scoring(self) -> dict[str, str]:
-        """Return the attribute, for `spacy_sparsecrf.token_scorer.v1`."""
-        return {TOKEN_ATTR: self.attr}
+        """Return the attribute and its outside label, for `spacy_sparsecrf.token_scorer.v1`."""
+        return {TOKEN_ATTR: self.attr, OUTSIDE_LABEL: self.outside_label}
 
     @abstractmethod
     def values(self, example: Example) -> list[str | None]:
@@ -97,15 +100,15 @@ class TokenAttribute(TokenTarget):
     morphology was never set has no label.
 
     attr: "tag", "pos" or "morph".
-    alternatives: see `make_token_attribute`.
+    alternatives, outside: see `make_token_attribute`.
     RAISES: SparseCRFError for any other attribute.
     """
 
-    def __init__(self, attr: str = "tag", alternatives: str = "") -> None:
+    def __init__(self, attr: str = "tag", alternatives: str = "", outside: str = "") -> None:
         if attr not in WRITABLE:
             writable = ", ".join((*WRITABLE, f"{PREFIX}name"))
             raise SparseCRFError(Errors.SC214.format(attr=attr, known=writable))
-        super().__init__(attr, alternatives)
+        super().__init__(attr, alternatives, outside)
         self._key = attr.upper()
         self._id = IDS[self._key]
 
@@ -174,12 +177,12 @@ class TokenExtension(TokenTarget):
     """Learns and writes an extension attribute of tokens; a value None or "" is no label.
 
     attr: "_.name". It is registered with the default None if it is missing.
-    alternatives: separator of labels of which any may be right, or "".
+    alternatives, outside: see `make_token_attribute`.
     RAISES: SparseCRFError for an extension that cannot be written.
     """
 
-    def __init__(self, attr: str, alternatives: str = "") -> None:
-        super().__init__(attr, alternatives)
+    def __init__(self, attr: str, alternatives: str = "", outside: str = "") -> None:
+        super().__init__(attr, alternatives, outside)
         self.name = attr.removeprefix(PREFIX)
         if not self.name.isidentifier():
             raise SparseCRFError(Errors.SC506.format(attr=attr))

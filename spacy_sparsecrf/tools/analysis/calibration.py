@@ -178,7 +178,7 @@ class Calibration(Page):
     before, after : Reliability
         Reliability without and with the temperature.
     thresholds : tuple of Threshold
-        One for each label, with value 0 if neither was requested; empty for labels of tokens.
+        One for each label, with value 0 if neither was requested; empty without an outside label.
     n_gold : int
         Number of gold spans, also of labels that are never predicted.
 
@@ -202,7 +202,7 @@ class Calibration(Page):
 
     @property
     def has_thresholds(self) -> bool:
-        """Whether thresholds were requested and the labels encode spans."""
+        """Whether thresholds were requested and there is an outside label."""
         return bool(self.thresholds) and (self.precision, self.beta) != (None, None)
 
     @property
@@ -314,7 +314,7 @@ def calibrate(
         temperature = _temperature(judge)
         judged = plain if temperature == 1.0 else judge(temperature)
     thresholds: list[Threshold] = []
-    if isinstance(pipe.target, SpanTarget):
+    if pipe.target.outside_label:
         thresholds = _thresholds(judged, precision, beta)
         never = sorted({*judged.gold} - {*judged.labels})
         if never:
@@ -338,8 +338,8 @@ def _check_requests(pipe: SparseCRFPipe, **requests: float | None) -> None:
     numbers = {key: value for key, value in requests.items() if value is not None}
     limits = {"precision": 1.0}
     fits = all(0.0 < value < limits.get(key, math.inf) for key, value in numbers.items())
-    are_spans = isinstance(pipe.target, SpanTarget)
-    if not fits or (numbers and not are_spans) or {"precision", "beta"} <= numbers.keys():
+    has_others = bool(pipe.target.outside_label)
+    if not fits or (numbers and not has_others) or {"precision", "beta"} <= numbers.keys():
         raise SparseCRFError(Errors.SC644.format(name=pipe.name, **requests))
 
 

@@ -395,10 +395,12 @@ def spans_of(
 ) -> tuple[list[Span], list[Span]]:
     """Return the gold spans of a Doc, and the predicted spans on tokens with gold labels."""
     if not isinstance(pipe.target, SpanTarget):
-        named = [(t, label) for t, label in enumerate(gold) if label]
-        return [(t, t + 1, label) for t, label in named], [
-            (t, t + 1, predicted[t]) for t, _ in named
-        ]
+        outside, labelled = pipe.target.outside_label, [t for t, label in enumerate(gold) if label]
+        golden, others = (
+            [(t, t + 1, str(labels[t])) for t in labelled if labels[t] != outside]
+            for labels in (gold, predicted)
+        )
+        return golden, others
     spans = []
     for labels in (gold, predicted):
         names = tuple(dict.fromkeys(label or OUTSIDE for label in labels))
