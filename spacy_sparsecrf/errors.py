@@ -555,6 +555,11 @@ class Errors(metaclass=_Coded):
     )
     SC640 = "No token has a gold label of '{name}'. Give Docs for [components.{name}.target]."
     SC641 = "[{block}] has no path for {data}. Choose a reader that has one: AnnotatedCorpus.v1."
+    SC642 = (
+        "{path} lacks the words of {n} tokens, whose texts repeat one character, such as _. Run the "
+        "script that adds them, which the README of the treebank or corpus names (such as merge.py "
+        "or get_text.py), and convert its output."
+    )
     SC654 = "{data} has no Docs. Give a .spacy file or a directory of them."
     SC644 = (
         "Component '{name}' cannot be calibrated for --precision {precision}, --best-f {beta} and "
@@ -810,6 +815,23 @@ class Warnings(metaclass=_Coded):
         "[components.{name}] l1."
     )
     SCW237 = "Kernels of {path} are compiled again: {reason}. If this recurs, check the disk."
+    SCW238 = (
+        "Component '{name}': the tags of {n[typed]} of {n[used]} training Docs are labels of "
+        "entities, such as {label}. To learn entities, convert the file by --columns orth,ner, "
+        "and use `python -m spacy_sparsecrf config ner`."
+    )
+    SCW239 = (
+        "Component '{name}' is evaluated on labels that training lacks, so that it never predicts "
+        "them: {unseen}. Correct them, or add training Docs with them."
+    )
+    SCW240 = (
+        "max_length = {value} of AnnotatedCorpus.v1 has no effect: components learn from whole "
+        "Docs, of which {n} of {n_docs} are as long. Set max_length = 0."
+    )
+    SCW241 = (
+        "[training] {corpus} leaves out, or cuts, Docs of {value} tokens or more (max_length = "
+        "{value}). Component '{name}' needs no limit: set max_length = 0."
+    )
     SCW251 = "Component '{name}': {text}."
     SCW252 = (
         "Component '{name}': in no training Doc did annotators look for all spans of {types}, so "

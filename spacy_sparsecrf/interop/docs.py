@@ -13,6 +13,7 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..pipeline.data_checks import LANG
+from ..pipeline.targets.scheme import typed_labels
 from ..pipeline.type_counts import DOCUMENT
 from . import column_attributes as attributes
 from .column_attributes import (
@@ -55,6 +56,10 @@ def read_docs(
     for document, sentences in of_docs(source, n_sentences):
         is_empty = False
         doc = _doc_of(source, vocab, sentences, scheme)
+        if "tag" in source.columns and typed_labels(token.tag_ for token in doc):
+            columns = ",".join(ENTITIES if x == "tag" else x for x in source.columns)
+            what = "tags are labels of entities, such as B-X or O"
+            source.left_out[f"{what} (--columns {columns} reads entities)"] += len(doc)
         if document:
             doc.user_data[DOCUMENT] = str(document)
         yield doc

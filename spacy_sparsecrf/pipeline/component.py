@@ -463,7 +463,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         examples = list(examples)
         if self._state is not None:
-            self._state.checks.warn_of_evaluated(self.name, self.target, examples)
+            self._state.checks.warn_of_evaluated(self.setup, self.label_data, examples)
         with progress.Task("Scoring"), full_collections_suspended():
             scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         if self.training_log:

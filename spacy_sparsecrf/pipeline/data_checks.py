@@ -18,7 +18,7 @@ from ..crf.corpus.numbering import Longs
 from ..crf.corpus.readings import Readings
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from .targets.entities import Entities
-from .targets.scheme import OUTSIDE
+from .targets.scheme import OUTSIDE, typed_labels
 from .targets.spans import SpanGroups, SpanTarget, trimmed
 from .targets.target import Not, Target, have_same_tokens, string_ids
 from .tokenization import MOST_CUT, TokenCuts
@@ -114,6 +114,13 @@ def _docs_without_group(gold: GoldDoc) -> Iterator[Case]:
         yield {"key": target.key}
 
 
+def _labels_of_spans(gold: GoldDoc) -> Iterator[Case]:
+    """Yield a Doc whose tags are labels of tokens of entities or spans."""
+    typed = typed_labels(gold.labels)
+    if typed and not isinstance(gold.setup.target, SpanTarget):
+        yield {"label": typed[0]}
+
+
 def _lost_labels(gold: GoldDoc) -> Iterator[Case]:
     """Yield the labels of gold tokens whose aligned predicted tokens all lack a label."""
     if gold.reference_labels is gold.labels:
@@ -129,6 +136,7 @@ CHECKS = (
     Check("cut", Warnings.SCW223, _cut_spans),
     Check("trimmed", Warnings.SCW233, _spans_with_blanks),
     Check("unset", Warnings.SCW227, _docs_without_group),
+    Check("typed", Warnings.SCW238, _labels_of_spans),
     Check("unweighted", Warnings.SCW224, of="examples", most=_ALMOST_ALL),
     Check("missing", Warnings.SCW201, of="tokens", most=0.5),
     Check("lost", Warnings.SCW208, _lost_labels, of="gold", most=0.01),
@@ -323,15 +331,34 @@ class DataChecks:
             text = examples[0].reference.text[:60]
             warn(Warnings.SCW207.format(name=name, n=self.n["examples"], text=text))
 
-    def warn_of_evaluated(self, name: str, target: Target, examples: Sequence[Example]) -> None:
-        """Warn if component `name` is evaluated in training on Docs without gold annotation."""
+    def warn_of_evaluated(
+        self, setup: "Setup", labels: Sequence[str], examples: Sequence[Example]
+    ) -> None:
+        """Warn, once, about an evaluation in training.
+
+        It is on Docs without gold annotation, or with labels that are not among those learnt.
+        """
         if self._is_evaluated:
             return
         self._is_evaluated = True
-        labels = (label for example in examples for label in target.gold(example))
-        if all(label in (None, "", (), OUTSIDE, target.outside_label) for label in labels):
+        name, target = setup.name, setup.target
+        gold = [label for example in examples for label in target.gold(example)]
+        if all(label in (None, "", (), OUTSIDE, target.outside_label) for label in gold):
             what = f"{len(examples)} Docs without gold annotation" if examples else "no Docs"
             warn(Warnings.SCW217.format(name=name, what=what))
+        elif unseen := unseen_names(target, gold, labels):
+            warn(Warnings.SCW239.format(name=name, unseen=unseen))
+
+
+def unseen_names(target: Target, gold: Gold, labels: Sequence[str]) -> str:
+    """Name the gold labels, or types of spans, that are not among the labels, with counts."""
+    named = [label for label in gold if isinstance(label, str) and label]
+    if isinstance(target, SpanTarget):
+        named = [label[2:] for label in named if label[0] in "BU"]
+    learnt = target.names_of(labels)
+    return ", ".join(
+        f"{name} ({n})" for name, n in Counter(named).most_common() if name not in learnt
+    )
 
 
 def _hash_of(doc: Doc) -> int:

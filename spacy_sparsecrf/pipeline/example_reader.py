@@ -14,7 +14,7 @@ from spacy.training.corpus import FILE_TYPE, Corpus, walk_corpus
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..errors import Errors, SparseCRFError, nearest
+from ..errors import Errors, SparseCRFError, Warnings, nearest, warn
 from ..progress import Task
 from ..schema import reported_as
 from .annotations import Annotations
@@ -34,7 +34,8 @@ class AnnotatedCorpus(Corpus):
     pipes write to them. With an augmenter, which may write to gold Docs, gold Docs are copied.
 
     path: of a file, or of a directory of files.
-    gold_preproc, max_length, limit, augmenter: as for spacy.Corpus.v1.
+    gold_preproc, limit, augmenter: as for spacy.Corpus.v1.
+    max_length: without effect, with a warning if a Doc is as long: a CRF needs no limit.
     annotations: names of gold annotations to copy to predicted Docs, see `annotations`.
     gold_tokens: whether predicted Docs have the words of the gold Docs.
     keep: whether to cache gold Docs in memory, so that later passes read no files.
@@ -54,8 +55,8 @@ class AnnotatedCorpus(Corpus):
     ) -> None:
         if path is None:
             raise SparseCRFError(Errors.SC228)
-        cut: dict[str, Any] = {"gold_preproc": gold_preproc, "max_length": max_length}
-        super().__init__(path, limit=limit, augmenter=augmenter, **cut)
+        super().__init__(path, gold_preproc=gold_preproc, limit=limit, augmenter=augmenter)
+        self._most = max_length
         self._annotations = Annotations.parse(annotations)
         self._gold_tokens, self._keep = gold_tokens, keep
         self._augmented = augmenter is not None
@@ -98,13 +99,17 @@ class AnnotatedCorpus(Corpus):
         Docs are cached after a complete pass only, as a streamed corpus may be read in part.
         """
         stored = self._gold or _read_docs(vocab, map(Path, locs), self.limit)
-        docs = list[Doc]()
+        docs, lengths = list[Doc](), list[int]()
         for doc in Task("Reading corpus", "docs", items=stored):
             yield doc
             if self._keep:
                 docs.append(doc)
+            lengths.append(len(doc))
         if self._keep:
             self._gold = docs
+        if n := sum(length >= self._most > 0 for length in lengths):
+            warn(Warnings.SCW240.format(value=self._most, n=n, n_docs=len(lengths)))
+            self._most = 0
 
 
 make_annotated_corpus = AnnotatedCorpus  # the name of the entry point

@@ -137,6 +137,14 @@ def _check_copied(setup: Setup, nlp: Language) -> Iterator[str]:
         yield Warnings.SCW225.format(name=setup.name)
 
 
+def _check_lengths(setup: Setup, nlp: Language) -> Iterator[str]:
+    """Warn about a reader that leaves out long Docs; ours does not."""
+    for corpus in ("train_corpus", "dev_corpus"):
+        block = block_of(nlp, corpus)
+        if (value := block.get("max_length")) and block.get("@readers") != READER:
+            yield Warnings.SCW241.format(name=setup.name, corpus=corpus, value=value)
+
+
 def _check_steps(setup: Setup, nlp: Language) -> Iterator[str]:
     """Warn if `spacy train` evaluates only after many iterations, as it does by default.
 
@@ -150,7 +158,7 @@ def _check_steps(setup: Setup, nlp: Language) -> Iterator[str]:
         yield Warnings.SCW209.format(name=setup.name, n=training["eval_frequency"])
 
 
-LOOP_CHECKS = _check_score, _check_copied, _check_steps
+LOOP_CHECKS = _check_score, _check_copied, _check_lengths, _check_steps
 """Checks of the settings of spaCy's loop, in the order of their warnings."""
 
 

@@ -16,18 +16,21 @@ _UNSPACED = (
 _TOUCHING = re.compile(rf"{_UNSPACED}{{2}}|\s|.\s+\Z", re.DOTALL)
 _N_SHOWN = 3
 MOST_CUT = 0.01
+MOST_MASKED = 0.1
 
 
 @dataclass
 class TokenCuts:
     """Counts gold tokens, except blanks, and gold tokens that a tokenizer splits differently.
 
-    tokenizer: creates the Doc of a text; n_tokens: number of gold tokens so far; others:
-    frequencies of gold tokens that are split differently.
+    tokenizer: creates the Doc of a text; n_tokens: number of gold tokens so far; n_masked: of these
+    in Docs of several words with but one character, such as _; others: frequencies of gold tokens
+    that are split differently.
     """
 
     tokenizer: Callable[[str], Doc]
     n_tokens: int = 0
+    n_masked: int = 0
     others: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -51,6 +54,7 @@ class TokenCuts:
         predicted = {(token.idx, len(token)) for token in self.tokenizer(doc.text)}
         words = [token for token in doc if not token.is_space]
         self.n_tokens += len(words)
+        self.n_masked += len(words) * (len({*"".join(x.text for x in words)}) == 1 < len(words))
         self.others.update(x.text for x in words if (x.idx, len(x)) not in predicted)
         return gold
 

@@ -1,4 +1,4 @@
-"""A label of tokens that plays outside: scores, weights, thresholds and calibration leave it out."""
+"""A label of tokens that plays outside, which scores, weights and thresholds leave out."""
 
 import random
 import subprocess

@@ -5,7 +5,7 @@ a span of one token, and B-X, I-X, L-X are the first, the inner and the last tok
 span. In IOB2, B-X is the first token of a span and I-X is any other token.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -131,6 +131,15 @@ def span_kernels() -> tuple[Any, Any]:
     from ...crf.kernels.span_events import find_entities, find_spans
 
     return Bound(find_spans), Bound(find_entities)
+
+
+def typed_labels(labels: Iterable[object]) -> list[str]:
+    """Return labels of tokens in spans, such as B-PER, if all labels are such or outside."""
+    named = {label for label in labels if label} - {OUTSIDE}
+    typed = [
+        x for x in named if isinstance(x, str) and x[0] in "BIELSU" and x[1:2] == "-" and x[2:]
+    ]
+    return sorted(typed) if len(typed) == len(named) else []
 
 
 @lru_cache(maxsize=_REMEMBERED)

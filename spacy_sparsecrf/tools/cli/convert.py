@@ -1,7 +1,7 @@
 """`convert`: convert annotated text to .spacy files, and .spacy files to columns."""
 
 import gzip
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -23,7 +23,7 @@ from ...interop.label_survey import LabelSurvey
 from ...interop.records import split
 from ...interop.schemes import ColumnScheme
 from ...interop.text_files import SPACY, unpack
-from ...pipeline.tokenization import TokenCuts
+from ...pipeline.tokenization import MOST_MASKED, TokenCuts
 from ...progress import Task
 from .common import Force, check_free, reported
 from .printing import msg, say_cuts
@@ -131,7 +131,7 @@ def convert(
         cuts = TokenCuts(nlp.tokenizer)
         try:
             shares = {"dev": dev, "test": test}
-            finished = map(cuts.add, survey.docs(converted))
+            finished = _words_of(survey.docs(converted), cuts, source)
             n_docs = _save(finished, target, shares, seed=seed, force=force)
         finally:
             for note in read.notes.values():
@@ -151,6 +151,14 @@ def _say(
         msg.good(f"{n} docs are in {path}")
 
 
+def _words_of(docs: Iterable[Doc], cuts: TokenCuts, source: Path) -> Iterator[Doc]:
+    """Yield Docs, and count their tokens. RAISES: SparseCRFError if their words are left out."""
+    yield from map(cuts.add, docs)
+    if cuts.n_masked > MOST_MASKED * cuts.n_tokens:
+        n = f"{cuts.n_masked} of {cuts.n_tokens}"
+        raise SparseCRFError(Errors.SC642.format(path=source, n=n))
+
+
 def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
     """Refuse options that have no effect for the format. RAISES: typer.BadParameter."""
     if is_written and ctx.params["scheme"] is ColumnScheme.io:
@@ -160,7 +168,7 @@ def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
         "columns": not (are_records or is_conllu),
         "attribute": kind is Format.crfsuite,
         "longest": bool(ctx.params["spans"]),
-        "scheme": not (are_records or is_conllu),
+        "scheme": not are_records,
         "docs": not (are_records or is_written),
     }
     of_records = "spans", "misfit", "skip_bad", "no_merge", "unannotated"

@@ -17,8 +17,8 @@ from ...crf.memory import as_text, available_memory
 from ...crf.model.names import escape
 from ...pipeline.annotating import annotated
 from ...pipeline.component import SparseCRFPipe
-from ...pipeline.data_checks import DataChecks
-from ...pipeline.spacy_loop import Loop
+from ...pipeline.data_checks import DataChecks, unseen_names
+from ...pipeline.spacy_loop import Loop, block_of
 from ...pipeline.targets.spans import SpanTarget
 from ...pipeline.tokenization import TokenCuts
 from .common import Code, Component, Data, find, overrides_of, read, reported
@@ -26,6 +26,7 @@ from .printing import msg, print_table, say_cuts
 
 FEW = 10  # labels with fewer tokens can hardly be learnt and are reported as rare
 N_FEW = 20  # number of rare labels printed
+N_ENDS = 10  # largest and smallest labels printed, if there are more
 N_STEPS = 20  # iterations in the estimate of time; OWL-QN mostly takes fewer
 
 
@@ -64,6 +65,7 @@ def debug(
         start = time.perf_counter()
         pipe.initialize(lambda: examples, nlp=nlp)
         seconds = time.perf_counter() - start
+        _print_unseen(nlp, pipe)
         _print_size(pipe)
         msg.text(f"Reading features, and preparing training: {seconds:.1f} s")
         _print_time(pipe, steps)
@@ -97,9 +99,9 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
         for label, n in counts.items():
             spans[label[2:]] += n * (label[:1] in ("B", "U"))
         rows = [[escape(name), str(n)] for name, n in spans.most_common() if name]
-        print_table(rows, ("type", "spans"), "lr")
+        print_table(_ends(rows), ("type", "spans"), "lr")
     shares = [[escape(x), str(n), f"{100 * n / n_gold:.2f}"] for x, n in counts.most_common()]
-    print_table(shares, ("label", "tokens", "percent"), "lrr")
+    print_table(_ends(shares), ("label", "tokens", "percent"), "lrr")
     few = [escape(label) for label, n in counts.items() if n < FEW]
     if few:
         more = ", ..." if len(few) > N_FEW else ""
@@ -117,6 +119,23 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
         msg.warn(f"{what}: {n_cut}, {where}")
     if n_gold and not n_lost and not n_cut:
         msg.good("No gold label is lost in training")
+
+
+def _ends(rows: list[list[str]]) -> list[list[str]]:
+    """Return the first and the last rows of a long table, and how many are between them."""
+    n = len(rows) - 2 * N_ENDS
+    left_out = [f"({n} others)", *[""] * (len(rows[0]) - 1)] if n > 1 else []
+    return [*rows[:N_ENDS], left_out, *rows[-N_ENDS:]] if left_out else rows
+
+
+def _print_unseen(nlp: Language, pipe: SparseCRFPipe) -> None:
+    """Name labels of the development data of the config that training lacks."""
+    path = block_of(nlp, "dev_corpus").get("path")
+    if path is not None and Path(path).exists():
+        examples = read(nlp, Path(path), "dev_corpus")
+        gold = [label for example in examples for label in pipe.target.gold(example)]
+        if unseen := unseen_names(pipe.target, gold, pipe.label_data):
+            msg.warn(f"Labels of {path} that training lacks: {unseen}")
 
 
 def _print_size(pipe: SparseCRFPipe) -> None:
