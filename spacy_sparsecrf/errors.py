@@ -556,9 +556,9 @@ class Errors(metaclass=_Coded):
     SC640 = "No token has a gold label of '{name}'. Give Docs for [components.{name}.target]."
     SC641 = "[{block}] has no path for {data}. Choose a reader that has one: AnnotatedCorpus.v1."
     SC642 = (
-        "{path} lacks the words of {n} tokens, whose texts repeat one character, such as _. Run the "
-        "script that adds them, which the README of the treebank or corpus names (such as merge.py "
-        "or get_text.py), and convert its output."
+        "{path} lacks the words of {n} tokens: their texts repeat one character, such as _. Run "
+        "the script that adds the words, which the README of the treebank or corpus names (such as "
+        "merge.py or get_text.py), and convert its output."
     )
     SC654 = "{data} has no Docs. Give a .spacy file or a directory of them."
     SC644 = (

@@ -85,7 +85,7 @@ SAMPLES: dict[str, list[Fragment]] = {
     "learning.stack": [
         {"learning": {"stack": {"folds": 2, "steps": 1}}} | with_templates("u:first[0]"),
         {"learning": {"stack": {"folds": 2, "steps": 1}}},
-        with_templates("u:first[0]"),
+        with_templates("u:doc_entity[0]"),
     ],
     "learning.warm_start": [{"learning": {"warm_start": {"epochs": 2}}}],
     "learning.polish": [{"learning": {"polish": {"iterations": 2}}}],

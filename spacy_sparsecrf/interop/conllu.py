@@ -21,7 +21,7 @@ _NEW_DOCUMENT = re.compile(r"#\s*newdoc\b")
 # Universal Anaphora, as in (1-person-giv, 1) and (PER).
 _LABEL = re.compile(r"[\t|](?:NER|ner|NE|name)=([^|]*)")
 _ENTITY = re.compile(r"[\t|]Entity=([^|]*)")
-_BRACKET = re.compile(r"\(([^()]+)(\)?)|([^()]*)\)")
+_BRACKET = re.compile(r"\(([^()]+)|([^()]*)\)")
 _NESTED = "entities in MISC that overlap longer ones (left out)"
 
 
@@ -109,14 +109,13 @@ def _bracketed(values: list[str]) -> Spans:
     spans: Spans = []
     begun: list[tuple[int, str]] = []
     for i, misc in enumerate(values):
-        for opened, closed, name in _BRACKET.findall("".join(_ENTITY.findall(misc))):
+        for opened, name in _BRACKET.findall("".join(_ENTITY.findall(misc))):
             if opened:
-                begun.append((i, f"{opened}-"))
-            if closed or not opened:
-                fits = [
-                    k for k, (_, text) in enumerate(begun) if text.startswith(name and f"{name}-")
-                ]
-                start, text = begun.pop(fits[-1]) if fits else (i, "")
+                begun.append((i, opened))
+            elif begun:
+                named = (x for x in reversed(begun) if f"{x[1]}-".startswith(f"{name}-"))
+                start, text = entity = next(named, begun[-1])
+                begun.remove(entity)
                 kinds = [x for x in text.split("-") if len(x) > 1 and x.replace("_", "").isalpha()]
-                spans += [(start, i + 1, kinds[0])] if kinds else []
+                spans += [(start, i + 1, kind) for kind in kinds[:1]]
     return spans

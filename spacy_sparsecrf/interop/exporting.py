@@ -69,7 +69,7 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
         lines += {"b"} & {*texts} - {*lines}
         n += len(kinds)
     numbers = {text: i for i, text in enumerate(texts)}
-    favourite, _ = pipe.settings.decoding.preference(pipe.model.labels) or (0, 0.0)
+    favourite, _ = pipe.setup.preference(pipe.model.labels) or (0, 0.0)
     # Of equal scores, the first label wins there, and the outside label here.
     order = sorted(range(len(pipe.model.labels)), key=lambda y: y != favourite)
     ids = {-1: -1, **{y: i for i, y in enumerate(order)}}
@@ -149,7 +149,7 @@ def _weights(pipe: SparseCRFPipe, exporter: Exporter) -> dict[tuple[str, int, in
     if isinstance(pipe.target, SpanTarget):
         begins = pipe.target.valid_transitions(model.labels)[n, :n]
         weights |= {(unigram + LINE, -1, y): invalid for y in np.flatnonzero(~begins).tolist()}
-    favourite, bias = decoding.preference(model.labels) or (0, 0.0)
+    favourite, bias = pipe.setup.preference(model.labels) or (0, 0.0)
     return weights | ({(unigram + ALL, -1, favourite): bias} if bias else {})
 
 

@@ -22,7 +22,7 @@ from .features.featurizer import PlanFeaturizer
 from .features.naming import NameRecord
 from .features.tokens import Alone
 from .settings import DecodingSettings, NotCopied, Setup
-from .targets.scheme import OUTSIDE, LabelledSpans
+from .targets.scheme import LabelledSpans
 from .targets.spans import SpanGroups, SpanTarget
 from .targets.target import add_extension, ends_of
 
@@ -155,12 +155,6 @@ class DocPredictor(NotCopied):
         settings = self.setup.settings
         return settings.threshold > 0.0 or bool(settings.decoding.thresholds)
 
-    @cached_property
-    def by_token(self) -> bool:
-        """Whether the probabilities of tokens' labels are computed."""
-        is_limited = self.has_thresholds and not isinstance(self.setup.target, SpanTarget)
-        return self.setup.settings.decoding.scores or is_limited
-
     def likely(self, labels: Ints, probabilities: Floats) -> Ints:
         """Return labels of tokens, with the outside label where one is too improbable.
 
@@ -281,8 +275,7 @@ def _decoder(setup: Setup, model: "CRFModel", valid: Mask | None) -> "LabelDecod
     from ..crf.decoding.steps import Preference, Step, Temperature
 
     decoding = setup.settings.decoding
-    outside = setup.target.outside_label or OUTSIDE
-    favourite, weight = decoding.preference(model.labels, outside) or (0, 0.0)
+    favourite, weight = setup.preference(model.labels) or (0, 0.0)
     options: list[Step] = []
     if decoding.temperature != 1.0:
         options.append(Temperature(decoding.temperature))
@@ -308,7 +301,8 @@ def predict(predictor: DocPredictor, docs: Sequence[Doc], forced: bool) -> Predi
     decoder, decoding = predictor.decoder, predictor.setup.settings.decoding
     method = decoding.method
     batch = predictor.batch(docs, forced, strict=predictor.by_span or method != "viterbi")
-    if method == "viterbi" and not predictor.by_token:
+    is_limited = predictor.has_thresholds and not isinstance(predictor.setup.target, SpanTarget)
+    if method == "viterbi" and not (decoding.scores or is_limited):
         ids = [predictor.viterbi(part, permitted) for part, permitted in batch.parts]
         predictions = Predictions(batch.words(ids))
     else:

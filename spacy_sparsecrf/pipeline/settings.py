@@ -50,6 +50,7 @@ from ..crf.model.model import Kind
 from ..errors import Errors, SparseCRFError, nearest
 from ..registry import PartRegistry, crf_engines, crf_features, crf_solvers, crf_targets
 from .facts import facts_of
+from .targets.scheme import OUTSIDE
 from .targets.spans import SpanTarget
 from .targets.target import Target
 
@@ -181,10 +182,6 @@ class DecodingSettings(SettingsBlock):
         description="a section of types with probabilities, from 0 to 1, or a list of pairs",
     )
     once: tuple[str, ...] = Field(default=(), description='a list of names, such as ["LOC"]')
-
-    def preference(self, labels: Sequence[str], outside: str) -> tuple[int, float] | None:
-        """Return the outside label, if any, and its weight; see `crf.decoding.decoder.Decoder`."""
-        return (labels.index(outside), self.outside_weight) if outside in labels else None
 
 
 class StackSettings(SettingsBlock):
@@ -328,6 +325,14 @@ class Setup(NamedTuple):
                 )
                 raise SparseCRFError(message)
         compatible.check(facts_of(self), self.name)
+
+    def preference(self, labels: Sequence[str]) -> tuple[int, float] | None:
+        """Return the outside label, if any, and its weight; see `crf.decoding.decoder.Decoder`."""
+        outside, weight = (
+            self.target.outside_label or OUTSIDE,
+            self.settings.decoding.outside_weight,
+        )
+        return (labels.index(outside), weight) if outside in labels else None
 
     def once(self, labels: Sequence[str]) -> Once:
         """Return the constraint of `once`. RAISES: SparseCRFError for an unknown name."""

@@ -13,7 +13,6 @@ from .targets.token_attribute import OUTSIDE_LABEL, PREFIX, TOKEN_ATTR
 
 DEFAULT_ATTR = "tag"
 TOKEN_SCORER = "spacy_sparsecrf.token_scorer.v1"
-_NO_VALUE = {None, ""}
 
 
 @registry.scorers(TOKEN_SCORER)  # type: ignore[untyped-decorator]
@@ -32,18 +31,25 @@ def make_token_scorer(attr: str = "") -> Callable[..., dict[str, Any]]:
 def _score(attr: str, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
     """Score an attribute, see `make_token_scorer`; a function of the module can be pickled."""
     scored, outside = attr or kwargs.get(TOKEN_ATTR, ""), kwargs.get(OUTSIDE_LABEL, "")
-    examples = [*examples]
-    of_others = _score_others(examples, scored, outside) if scored and outside else {}
-    return of_others | _score_all(examples, scored, **kwargs)
+    if not scored:
+        return {}
+    examples, name = [*examples], scored.removeprefix(PREFIX)
+    read: dict[str, Any] = {"getter": partial(_label, scored), "missing_values": {""}}
+    scores: dict[str, Any] = _score_others(examples, scored, outside) if outside else {}
+    scores |= Scorer.score_token_attr(examples, name, **read)
+    if scored == "morph":
+        # Feature by feature too, as spaCy's morphologizer does.
+        scores |= Scorer.score_token_attr_per_feat(examples, name, getter=_morphology_key)
+    return scores
 
 
 def _score_others(examples: Iterable[Example], attr: str, outside: str) -> dict[str, float]:
     """Score the labels of tokens but one: precision, recall and F."""
     score, skipped = PRFScore(), {"", outside}
     for example in examples:
-        gold, aligned = [_label(token, attr) for token in example.reference], example.alignment.x2y
+        gold, aligned = [_label(attr, token) for token in example.reference], example.alignment.x2y
         predicted = {
-            (int(aligned[token.i][0]), _label(token, attr))
+            (int(aligned[token.i][0]), _label(attr, token))
             for token in example.predicted
             if aligned.lengths[token.i] == 1 and not token.is_space
         }
@@ -54,32 +60,17 @@ def _score_others(examples: Iterable[Example], attr: str, outside: str) -> dict[
     return {f"{attr.removeprefix(PREFIX)}_{key}": x for key, x in score.to_dict().items()}
 
 
-def _label(token: Token, attr: str) -> str:
-    """Return the value of an attribute as text."""
+def _label(attr: str, token: Token, _: str = "") -> str:
+    """Return the value of an attribute as text, "" for none."""
     if attr.startswith(PREFIX):
-        return _extension(token, attr.removeprefix(PREFIX)) or ""
-    return str(token.morph if attr == "morph" else getattr(token, f"{attr}_"))
+        return token._.get(attr.removeprefix(PREFIX)) or ""
+    return (
+        token.vocab.strings[_morphology_key(token)]
+        if attr == "morph"
+        else getattr(token, f"{attr}_")
+    )
 
 
-def _score_all(examples: Iterable[Example], scored: str, **kwargs: Any) -> dict[str, Any]:
-    """Score the labels of all tokens."""
-    if not scored:
-        return {}
-    if scored == "morph":
-        # Whole strings of features, and features one by one, as spaCy's morphologizer does.
-        of_strings = Scorer.score_token_attr(examples, "morph", getter=_morphology_key)
-        by_feature = Scorer.score_token_attr_per_feat(examples, "morph", getter=_morphology_key)
-        return {**of_strings, **by_feature}
-    if not scored.startswith(PREFIX):
-        return Scorer.score_token_attr(examples, scored, **kwargs)
-    name = scored.removeprefix(PREFIX)
-    return Scorer.score_token_attr(examples, name, getter=_extension, missing_values=_NO_VALUE)
-
-
-def _extension(token: Token, name: str) -> str | None:
-    return token._.get(name) or None
-
-
-def _morphology_key(token: Token, name: str) -> int:
-    key: int = getattr(token, name).key
+def _morphology_key(token: Any, _: str = "") -> int:
+    key: int = token.morph.key
     return key

@@ -99,8 +99,8 @@ def same_examples(found: list[Example], expected: list[Example]) -> bool:
     ]
 
 
-SETTINGS: list[dict[str, Any]] = [{}, {"gold_preproc": True}, {"max_length": 12}, {"max_length": 6}]
-SETTINGS += [{"limit": 3}, {"gold_preproc": True, "max_length": 6, "limit": 2}]
+SETTINGS: list[dict[str, Any]] = [{}, {"gold_preproc": True}]
+SETTINGS += [{"limit": 3}, {"gold_preproc": True, "limit": 2}]
 
 
 @pytest.mark.parametrize("keep", [True, False])

@@ -67,7 +67,7 @@ def test_patience_stops_on_the_development_score_and_keeps_the_best(corpus, tmp_
 
 LOWER = {"augmenter": {"@augmenters": "spacy.lower_case.v1", "level": 0.5}}
 OF_SPACY = {"@readers": "spacy.Corpus.v1", "gold_preproc": False}
-READINGS = [{}, {"keep": False}, {"limit": 30}, {"max_length": 5}, LOWER]
+READINGS = [{}, {"keep": False}, {"limit": 30}, LOWER]
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ class Target(Protocol):
     ('meet', 'we')
     """
 
-    outside_label = ""
+    outside_label: str = ""
     """The label of tokens with nothing to find, which scores, weights and thresholds leave out."""
 
     def __init_subclass__(cls) -> None:
