@@ -200,14 +200,14 @@ class Run:
         stands = state.n_still >= _MAX_STILL and not solver.own_rule
         if report.gap < np.inf:
             stands = report.gap <= solver.window * size
-        is_far = solver.exact and np.inf > state.gap > _FAR * size
+        is_far = np.inf > state.gap > _FAR * size
         is_slow = solver.linear_rate and stands and not state.gap <= _NEAR * size
         sure = (met and solver.own_rule) or (solver.exact and (met or (stands and not is_slow)))
-        ended = is_slow or report.end == IDLE or state.n_idle >= _MAX_IDLE
+        ended = met or is_slow or report.end == IDLE or state.n_idle >= _MAX_IDLE
         if (sure and not is_far) or state.gap < solver.tolerance_gap * size:
             state.end = CONVERGED
         else:
-            state.end = IDLE if ended or (met and not is_far) else ""
+            state.end = IDLE if ended else ""
 
     def _warm_up(self) -> int:
         """Begin with the weights of a warm start, or zero if that is better; return its passes."""
