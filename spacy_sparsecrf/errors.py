@@ -553,6 +553,11 @@ class Errors(metaclass=_Coded):
         "The columns of {path} are not known: {reason} (line {line}: {text!r}). Give {options}, or "
         "another format by --format; " + RECIPE + "."
     )
+    SC638 = "'{name}' cannot be exported as a portable model: {reason}. {remedy}."
+    SC639 = (
+        "The exported model differs from the pipeline, so nothing was written. Text: {text!r}\n"
+        "pipeline: {expected}\nportable: {actual}\nReport the text, or export to another format."
+    )
     SC640 = "No token has a gold label of '{name}'. Give Docs for [components.{name}.target]."
     SC641 = "[{block}] has no path for {data}. Choose a reader that has one: AnnotatedCorpus.v1."
     SC642 = (

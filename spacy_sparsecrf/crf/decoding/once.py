@@ -61,13 +61,13 @@ class Once:
             return "" if goes_on else name
 
         ids = range(len(labels))
-        # The last row, also with index -1, is of the first token.
-        self._begun = [*([begun(previous, y) for y in ids] for previous in ids), name_of]
+        # The last row, also with index -1, is of the first token: [Y + 1, Y].
+        self.begun = [*([begun(previous, y) for y in ids] for previous in ids), name_of]
 
     def repeats(self, path: Sequence[int]) -> list[str]:
         """Return the names that a path begins again, once for each time."""
         steps = pairwise((-1, *path))
-        begun = [name for previous, y in steps if (name := self._begun[previous][y])]
+        begun = [name for previous, y in steps if (name := self.begun[previous][y])]
         return [name for k, name in enumerate(begun) if name in begun[:k]]
 
     def best(self, chain: Any) -> list[int]:
@@ -80,7 +80,7 @@ class Once:
         chain: see `best`; paths: the best of all; n: their number, of a `Posterior`.
         """
         tracked = list[str]()
-        n_labels = len(self._begun[-1])
+        n_labels = len(self.begun[-1])
         while untracked := [x for path in paths for x in self.repeats(path) if x not in tracked]:
             m = 2 << len(tracked)
             if chain.n_contexts * (n_labels * m) ** 2 > MOST_STATES**2:
@@ -89,7 +89,7 @@ class Once:
             # One at a time: without its repetitions, others may vanish.
             tracked.append(untracked[0])
             bit_of = {name: 1 << k for k, name in enumerate(tracked)}
-            bits = [[bit_of.get(name, 0) for name in row] for row in self._begun]
+            bits = [[bit_of.get(name, 0) for name in row] for row in self.begun]
             paths = chain.relaxed(bits, m, **n)
         for name in tracked:
             if name in self.repeats(paths[0]):
