@@ -384,8 +384,9 @@ class Word(NamedTuple):
 class Reading(NamedTuple):
     """The words of a text: tokens that are no blanks.
 
-    pieces: all tokens; tokens: positions of words among them; apart: words behind an empty line;
-    columns: values of attributes of words and outside of the sequence, by number.
+    pieces: all tokens; tokens: positions of words among them; words: their contents, and those
+    outside the sequence; apart: words behind an empty line; columns: values of attributes of
+    `words`, by number.
     """
 
     pieces: list[Piece]
@@ -418,21 +419,26 @@ class Features:
             [(reads, dict(zip(values.split("\n"), numbers))) for reads, values in model[kind]]
             for kind in ("near", "wide", "bigrams")
         ]
-        ends = array("L", accumulate(model["counts"], initial=0))
-        weights = array("d" if model["is_double"] else "f", model["weights"])
-        self._weights = model["weighted"], weights, ends
+        self._ends = array("L", accumulate(model["counts"], initial=0))
+        self._labels: list[int] = model["weighted"]
+        self._weights = array("d" if model["is_double"] else "f", model["weights"])
+        self._cache: dict[int, list[tuple[int, float]]] = {}
         self._offsets = sorted({reads[0][1] for reads, _ in self.templates[0]})
         self._words: dict[str, Word] = {}
         self._pairs: dict[tuple[int, ...], Pairs] = {}
         self._margin: int = model["margin"]
-        self._ahead = [self._outside(d) for d in range(-self._margin, 0)]
-        self._behind = [self._outside(d) for d in range(1, self._margin + 1)]
+        distances = range(-self._margin, 0), range(1, self._margin + 1)
+        self._outside = [[*map(self._edge_word, of_side)] for of_side in distances]
+        self._several = {i for i, x in enumerate(self._attributes) if x[1] == "ngrams"}
 
-    def weights(self, row: int) -> Iterator[tuple[int, float]]:
-        """Yield the labels, or the numbers of label pairs, and weights of a feature."""
-        labels, weights, ends = self._weights
-        part = slice(ends[row], ends[row + 1])
-        return zip(labels[part], weights[part])
+    def weights(self, row: int) -> list[tuple[int, float]]:
+        """Return the labels, or the numbers of label pairs, and weights of a feature."""
+        weights: list[tuple[int, float]] | None = self._cache.get(row)
+        if weights is None:
+            part = slice(self._ends[row], self._ends[row + 1])
+            weights = [*zip(self._labels[part], self._weights[part])]
+            _stored(self._cache, row, weights)
+        return weights
 
     def written(self, value: Any, is_text: bool = False) -> str:
         """Return a value as in names of features: a backslash precedes texts like numbers."""
@@ -446,7 +452,7 @@ class Features:
 
     def read(self, pieces: list[Piece]) -> Reading:
         """Read the tokens of a text."""
-        reading = Reading(pieces, tokens=[], words=[], apart=[], columns={})
+        reading = Reading(pieces, tokens=[], words=[*self._outside[0]], apart=[], columns={})
         contents = [self._words.get(piece.text) or self._word(piece.text) for piece in pieces]
         breaks: list[int] = []
         glued: list[bool] = []
@@ -463,6 +469,7 @@ class Features:
             reading.words.append(word)
             reading.tokens.append(t)
             n_breaks = 0
+        reading.words.extend(self._outside[1])
         for number, (_, name, *arguments) in enumerate(self._attributes):
             if name in CONTEXTUAL:
                 values: Iterable[Any] = breaks if name == "break" else glued
@@ -472,7 +479,8 @@ class Features:
                     values = phrase_marks(texts, self._model["phrases"][arguments[0]])
                 elif name == "doc_run":
                     values = runs_elsewhere(texts, reading.apart)
-                reading.columns[number] = self._padded(map(self.written, values))
+                ahead, behind = ([x.values[number] for x in words] for words in self._outside)
+                reading.columns[number] = [*ahead, *map(self.written, values), *behind]
         return reading
 
     def _word(self, text: str) -> Word:
@@ -496,7 +504,7 @@ class Features:
         """Return the value of all attributes at a distance from the sequence, < 0 before it."""
         return f"{'^' if distance < 0 else '$'}{min(abs(distance), self._model['edges'])}"
 
-    def _outside(self, distance: int) -> Word:
+    def _edge_word(self, distance: int) -> Word:
         values: list[Any] = [self._edge(distance)] * len(self._attributes)
         return Word(0, values, self._sums_of(values))
 
@@ -512,46 +520,38 @@ class Features:
 
     def scores(self, reading: Reading) -> list[list[float]]:
         """Sum the weights of labels at each word: [T, Y]."""
-        n = len(reading.words)
-        words = [*self._ahead, *reading.words, *self._behind]
+        n = len(reading.tokens)
         by_offset = [
-            [word.sums[k] for word in words[self._margin + offset :][:n]]
+            [word.sums[k] for word in reading.words[self._margin + offset :][:n]]
             for k, offset in enumerate(self._offsets)
         ]
         scores = [[*map(sum, zip(*rows))] for rows in zip([[0.0] * self._n_labels] * n, *by_offset)]
         for template in self.templates[1]:
             for t, row in self._rows(template, reading):
-                of_token = scores[t]
-                for label, weight in self.weights(row):
-                    of_token[label] += weight
+                if row is not None:
+                    of_token = scores[t]
+                    for label, weight in self.weights(row):
+                        of_token[label] += weight
         return scores
 
-    def _rows(self, template: Template, reading: Reading) -> Iterator[tuple[int, int]]:
-        """Yield the words at which features of a template occur, and their rows of weights."""
+    def _rows(self, template: Template, reading: Reading) -> Iterable[tuple[int, int | None]]:
+        """Return words, and the row of weights of a template's feature there, or None."""
         reads, rows = template
         columns = [self._column(read, reading) for read in reads]
-        if any(self._attributes[number][1] == "ngrams" for number, _, _ in reads):
-            for t, values in enumerate(zip(*columns)):
-                texts = product(*(x if isinstance(x, list) else [x] for x in values))
-                yield from ((t, rows[text]) for text in map("|".join, texts) if text in rows)
-            return
-        keys = map("|".join, zip(*columns)) if columns else [""] * len(reading.words)
-        for t, row in enumerate(map(rows.get, keys)):
-            if row is not None:
-                yield t, row
-
-    def _padded(self, values: Iterable[Any]) -> list[Any]:
-        """Return the values of words, and those outside the sequence."""
-        ahead = map(self._edge, range(-self._margin, 0))
-        return [*ahead, *values, *map(self._edge, range(1, self._margin + 1))]
+        if not columns:
+            return enumerate([rows[""]] * len(reading.tokens))
+        if not self._several.isdisjoint(number for number, _, _ in reads):
+            lists = [[x if isinstance(x, list) else [x] for x in column] for column in columns]
+            texts = ((t, "|".join(x)) for t, of in enumerate(zip(*lists)) for x in product(*of))
+            return ((t, rows.get(text)) for t, text in texts)
+        return enumerate(map(rows.get, map("|".join, zip(*columns))))
 
     def _column(self, read: Read, reading: Reading) -> list[Any]:
         """Return the values of an attribute at an offset from each word, or at a place."""
-        (number, offset, is_place), n = read, len(reading.words)
+        (number, offset, is_place), n = read, len(reading.tokens)
         values = reading.columns.get(number)
         if values is None:
-            values = self._padded(word.values[number] for word in reading.words)
-            reading.columns[number] = values
+            values = reading.columns[number] = [word.values[number] for word in reading.words]
         if not is_place:
             return values[self._margin + offset :][:n]
         at = offset - 1 if offset > 0 else n + offset
@@ -560,26 +560,25 @@ class Features:
             values[self._margin + at] if is_inside else self._edge(at if at < 0 else at - n + 1)
         ] * n
 
-    def named(self, kind: int, reading: Reading, t: int) -> Iterator[tuple[str, int, float]]:
+    def named(self, kind: int, reading: Reading, word: int) -> Iterator[tuple[str, int, float]]:
         """Yield names, labels or label pairs, and weights of the features at a word."""
-        for template in self.templates[kind]:
-            for row in (row for at, row in self._rows(template, reading) if at == t):
-                values = next(text for text, number in template[1].items() if number == row)
-                values = re.findall(r"((?:[^|\\]|\\.)*)(?:\||$)", values)
-                parts = (
-                    f"{self._attributes[number][0]}[{'@' * is_place}{offset}]={value}"
-                    for (number, offset, is_place), value in zip(template[0], values)
-                    if self._attributes[number][0]
-                )
-                name = "|".join(parts) or "always"
-                yield from ((name, label, weight) for label, weight in self.weights(row))
+        for reads, rows in self.templates[kind]:
+            parts = [
+                f"{self._attributes[number][0]}[{'@' * is_place}{offset}]"
+                for number, offset, is_place in reads
+            ]
+            for t, row in self._rows((reads, rows), reading):
+                if t == word and row is not None:
+                    values = next(text for text, number in rows.items() if number == row)
+                    for label, weight in self.weights(row):
+                        yield f"{'|'.join(parts)}={values}", label, weight
 
     def pairs(self, reading: Reading) -> list[Pairs]:
         """Return the scores of label pairs at each word."""
-        rows_at: list[list[int]] = [[] for _ in reading.words]
+        rows_at: list[list[int]] = [[] for _ in reading.tokens]
         for template in self.templates[2]:
             for t, row in self._rows(template, reading):
-                rows_at[t].append(row)
+                rows_at[t] += [] if row is None else [row]
         return [self._pairs.get(rows) or self._pairs_of(rows) for rows in map(tuple, rows_at)]
 
     def _pairs_of(self, rows: tuple[int, ...]) -> Pairs:
@@ -743,12 +742,12 @@ class Model:
             start = reading.pieces[reading.tokens[begin]].start
             stop = reading.pieces[reading.tokens[end - 1]].end
             spans.append(Span(start, stop, label=kind, text=text[start:stop], score=score))
-        blank = self.fields["blank"]
-        tokens = [
-            Token(x.text, x.start, x.end, label=blank, probability=1.0) for x in reading.pieces
-        ]
+        labels = [self.fields["blank"]] * len(reading.pieces)
+        shares = [1.0] * len(labels)
         for t, y, p in zip(reading.tokens, path, chain.marginals()):
-            tokens[t] = tokens[t]._replace(label=self.labels[y], probability=p[y])
+            labels[t], shares[t] = self.labels[y], p[y]
+        pieces = ((x.text, x.start, x.start + len(x.text)) for x in reading.pieces)
+        tokens = [*map(Token, *zip(*pieces), labels, shares)] if labels else []
         return Labelled(tokens, spans)
 
     def explain(self, text: str, token: int) -> list[tuple[str, dict[str, float]]]:
@@ -848,13 +847,9 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit("python crf.py TEXTS: label TEXTS, a file with a text per line; -: standard input")
     model = Model(os.path.join(os.path.dirname(os.path.abspath(__file__)), "model.json"))
     with open(0 if arguments[0] == "-" else arguments[0], encoding="utf-8") as file:
-        for line in file:
-            labelled = model(line.rstrip("\n"))
-            fields = {
-                "tokens": [token._asdict() for token in labelled.tokens],
-                "spans": [span._asdict() for span in labelled.spans],
-            }
-            sys.stdout.buffer.write(json.dumps(fields, ensure_ascii=False).encode() + b"\n")
+        for text in map(str.rstrip, file):
+            line = json.dumps({"text": text, **model(text)._asdict()}, ensure_ascii=False)
+            sys.stdout.buffer.write(line.encode() + b"\n")
 
 
 if __name__ == "__main__":
