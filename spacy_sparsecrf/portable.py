@@ -566,12 +566,13 @@ class Features:
             parts = [
                 f"{self._attributes[number][0]}[{'@' * is_place}{offset}]"
                 for number, offset, is_place in reads
+                if self._attributes[number][0]
             ]
             for t, row in self._rows((reads, rows), reading):
                 if t == word and row is not None:
                     values = next(text for text, number in rows.items() if number == row)
-                    for label, weight in self.weights(row):
-                        yield f"{'|'.join(parts)}={values}", label, weight
+                    name = f"{'|'.join(parts)}={values}" if parts else "always"
+                    yield from ((name, label, weight) for label, weight in self.weights(row))
 
     def pairs(self, reading: Reading) -> list[Pairs]:
         """Return the scores of label pairs at each word."""
@@ -846,10 +847,11 @@ def main(arguments: Sequence[str]) -> None:
     if len(arguments) != 1 or arguments[0].startswith("--"):
         sys.exit("python crf.py TEXTS: label TEXTS, a file with a text per line; -: standard input")
     model = Model(os.path.join(os.path.dirname(os.path.abspath(__file__)), "model.json"))
-    with open(0 if arguments[0] == "-" else arguments[0], encoding="utf-8") as file:
-        for text in map(str.rstrip, file):
-            line = json.dumps({"text": text, **model(text)._asdict()}, ensure_ascii=False)
-            sys.stdout.buffer.write(line.encode() + b"\n")
+    with open(0 if arguments[0] == "-" else arguments[0], encoding="utf-8", newline="\n") as file:
+        for line in file:
+            text = line.rstrip("\r\n")
+            answer = json.dumps({"text": text, **model(text)._asdict()}, ensure_ascii=False)
+            sys.stdout.buffer.write(answer.encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from ..errors import Errors, SparseCRFError
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.targets.spans import SpanTarget
 from .portable_model import portable_model
+from .text_files import read_lines
 
 N_TEXTS = 1000
 TOLERANCE = 5e-4  # of probabilities
@@ -87,7 +88,7 @@ def portable_folder(
 
 def texts_of(path: Path) -> list[str]:
     """Read texts: one a line, or the key "text" of lines of JSON (.jsonl)."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = [*read_lines(path)]
     return [json.loads(x)["text"] for x in lines] if path.suffix == ".jsonl" else lines
 
 
