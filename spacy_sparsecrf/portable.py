@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import accumulate, groupby, pairwise, product
 from operator import add, mul
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 FORMAT, VERSION = "spacy-sparsecrf portable", 1
 MOST_CACHED = 20_000  # distinct words, pieces of text and matrices
@@ -37,6 +37,8 @@ MISSING = "\n"  # a value without a feature: no value in a model has a line end
 NEVER = -math.inf
 Rows = Sequence[Sequence[float]]
 Fields = dict[str, Any]
+Recursion = tuple[list[list[float]], list[list[float]], list[float], float]
+Value = TypeVar("Value")
 
 
 class Token(NamedTuple):
@@ -184,7 +186,7 @@ def _length(match: re.Match[str] | None) -> int:
     return match.end() - match.start() if match else 0
 
 
-def _stored(cache: dict[Any, Any], key: Any, value: Any) -> Any:
+def _stored(cache: dict[Any, Any], key: Any, value: Value) -> Value:
     """Store a value in a cache, which is emptied when it is full. RETURNS: the value."""
     if len(cache) > MOST_CACHED:
         cache.clear()
@@ -525,7 +527,8 @@ class Features:
             [word.sums[k] for word in reading.words[self._margin + offset :][:n]]
             for k, offset in enumerate(self._offsets)
         ]
-        scores = [[*map(sum, zip(*rows))] for rows in zip([[0.0] * self._n_labels] * n, *by_offset)]
+        sums = zip([[0.0] * self._n_labels] * n, *by_offset)
+        scores: list[list[float]] = [[*map(sum, zip(*rows))] for rows in sums]
         for template in self.templates[1]:
             for t, row in self._rows(template, reading):
                 if row is not None:
@@ -683,7 +686,7 @@ class Chain:
         return p * sum(x for y, x in enumerate(steps) if y != longer) / norms[t]
 
     @cached_property
-    def _forward(self) -> Any:
+    def _forward(self) -> Recursion:
         """Sums over paths up to each word, scaled to 1: [T, Y]; exp(scores), scales, log Z."""
         alphas: list[list[float]] = []
         powers: list[list[float]] = []

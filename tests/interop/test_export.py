@@ -448,7 +448,7 @@ WORDS += ["aaaaab", "McX", "e"]
 
 @pytest.mark.filterwarnings("ignore:.*SCW220")
 @pytest.mark.parametrize("factory", ["sparse_crf", "sparse_crf_ner"])
-@pytest.mark.parametrize("command", ["node label.js", "java Label.java", "ruby label.rb"])
+@pytest.mark.parametrize("command", ["node label.js"])
 def test_programs_on_the_page_label_as_the_pipeline(command, factory, tmp_path):
     """They read weights as text, and compute the features themselves."""
     program, name = command.split()

@@ -17,6 +17,7 @@ TOP: dict[str, set[str]] = {
     "compatible": {"errors"},
     "progress": {"errors"},
     "training_log": set(),
+    "portable": set(),
 }
 # Rooms of `crf`, each with the rooms of `crf` it may import; all of them may import top modules.
 CRF: dict[str, set[str]] = {
