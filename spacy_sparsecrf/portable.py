@@ -51,7 +51,7 @@ class Token(NamedTuple):
     probability: float
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """An entity or span of a text, and the probability of exactly this span."""
 
     start: int
@@ -65,7 +65,7 @@ class Labelled(NamedTuple):
     """The tokens and spans of a text. Offsets count characters (code points)."""
 
     tokens: list[Token]
-    spans: list[Span]
+    spans: list[TextSpan]
 
 
 class Piece:
@@ -360,7 +360,7 @@ def runs_elsewhere(texts: Sequence[str], apart: Sequence[int]) -> Iterator[str]:
 # Features
 
 
-class Pairs:
+class PairTable:
     """Scores of label pairs, and their exponentials: [Y + 1, Y], row Y: from the beginning."""
 
     def __init__(self, rows: Rows) -> None:
@@ -371,7 +371,7 @@ class Pairs:
         self.power_columns = [*zip(*self.powers[:-1])]
 
 
-class Word(NamedTuple):
+class WordReading(NamedTuple):
     """What a model reads of a word, however often it occurs.
 
     n_lines: 0 for a word, and for a blank 1 + its line breaks, at most 3; values: of attributes,
@@ -393,7 +393,7 @@ class Reading(NamedTuple):
 
     pieces: list[Piece]
     tokens: list[int]
-    words: list[Word]
+    words: list[WordReading]
     apart: list[int]
     columns: dict[int, list[Any]]
 
@@ -426,8 +426,8 @@ class Features:
         self._weights = array("d" if model["is_double"] else "f", model["weights"])
         self._cache: dict[int, list[tuple[int, float]]] = {}
         self._offsets = sorted({reads[0][1] for reads, _ in self.templates[0]})
-        self._words: dict[str, Word] = {}
-        self._pairs: dict[tuple[int, ...], Pairs] = {}
+        self._words: dict[str, WordReading] = {}
+        self._pairs: dict[tuple[int, ...], PairTable] = {}
         self._margin: int = model["margin"]
         distances = range(-self._margin, 0), range(1, self._margin + 1)
         self._outside = [[*map(self._edge_word, of_side)] for of_side in distances]
@@ -485,14 +485,14 @@ class Features:
                 reading.columns[number] = [*ahead, *map(self.written, values), *behind]
         return reading
 
-    def _word(self, text: str) -> Word:
+    def _word(self, text: str) -> WordReading:
         """Read a word: without characters that have no width, composed."""
         view = text
         if not text.isascii():
             view = unicodedata.normalize("NFC", text.translate(self._unseen)) or " "
         if view.isspace():
             n_lines = min(len(f"{view}.".splitlines()), 3)
-            return _stored(self._words, text, Word(n_lines, [], []))
+            return _stored(self._words, text, WordReading(n_lines, [], []))
         values: list[Any] = [MISSING] * len(self._attributes)
         for number, function in self._readers.items():
             value, name = function(view), self._attributes[number][1]
@@ -500,15 +500,15 @@ class Features:
                 values[number] = [*map(self.written, value)]
             else:
                 values[number] = self.written(value, name in ("cluster", "word_labels"))
-        return _stored(self._words, text, Word(0, values, self._sums_of(values)))
+        return _stored(self._words, text, WordReading(0, values, self._sums_of(values)))
 
     def _edge(self, distance: int) -> str:
         """Return the value of all attributes at a distance from the sequence, < 0 before it."""
         return f"{'^' if distance < 0 else '$'}{min(abs(distance), self._model['edges'])}"
 
-    def _edge_word(self, distance: int) -> Word:
+    def _edge_word(self, distance: int) -> WordReading:
         values: list[Any] = [self._edge(distance)] * len(self._attributes)
-        return Word(0, values, self._sums_of(values))
+        return WordReading(0, values, self._sums_of(values))
 
     def _sums_of(self, values: list[Any]) -> list[list[float]]:
         """Sum the weights of features of one word, by its offset."""
@@ -577,7 +577,7 @@ class Features:
                     name = f"{'|'.join(parts)}={values}" if parts else "always"
                     yield from ((name, label, weight) for label, weight in self.weights(row))
 
-    def pairs(self, reading: Reading) -> list[Pairs]:
+    def pairs(self, reading: Reading) -> list[PairTable]:
         """Return the scores of label pairs at each word."""
         rows_at: list[list[int]] = [[] for _ in reading.tokens]
         for template in self.templates[2]:
@@ -585,14 +585,14 @@ class Features:
                 rows_at[t] += [] if row is None else [row]
         return [self._pairs.get(rows) or self._pairs_of(rows) for rows in map(tuple, rows_at)]
 
-    def _pairs_of(self, rows: tuple[int, ...]) -> Pairs:
+    def _pairs_of(self, rows: tuple[int, ...]) -> PairTable:
         """Sum the weights of label pairs of features, by their rows."""
         n = self._n_labels
         table = [[0.0 if x == "1" else NEVER for x in row[:n]] for row in self._model["valid"]]
         for row in rows:
             for pair, weight in self.weights(row):
                 table[pair // n][pair % n] += weight
-        return _stored(self._pairs, rows, Pairs(table))
+        return _stored(self._pairs, rows, PairTable(table))
 
 
 # Labels
@@ -606,7 +606,7 @@ class Chain:
 
     n_contexts = 1  # matrices of pairs that a search of states needs
 
-    def __init__(self, scores: Rows, pairs: Sequence[Pairs]) -> None:
+    def __init__(self, scores: Rows, pairs: Sequence[PairTable]) -> None:
         self._scores = scores
         self._pairs = pairs
 
@@ -683,7 +683,8 @@ class Chain:
             return p * self._betas[final][labels[-1]]
         t = final + 1
         steps = map(mul, self._pairs[t].powers[labels[-1]], map(mul, powers[t], self._betas[t]))
-        return p * sum(x for y, x in enumerate(steps) if y != longer) / norms[t]
+        behind: float = sum(x for y, x in enumerate(steps) if y != longer)
+        return p * behind / norms[t]
 
     @cached_property
     def _forward(self) -> Recursion:
@@ -737,7 +738,7 @@ class Model:
         reading = self._read(text)
         chain = self._chain(reading)
         path = self._path(chain)
-        spans: list[Span] = []
+        spans: list[TextSpan] = []
         for begin, end, kind in self._spans(path):
             score = chain.span_probability(begin, path[begin:end], self.fields["longer"].get(kind))
             if score < self.fields["thresholds"].get(kind, self.fields["threshold"]):
@@ -745,7 +746,7 @@ class Model:
                 continue
             start = reading.pieces[reading.tokens[begin]].start
             stop = reading.pieces[reading.tokens[end - 1]].end
-            spans.append(Span(start, stop, label=kind, text=text[start:stop], score=score))
+            spans.append(TextSpan(start, stop, label=kind, text=text[start:stop], score=score))
         labels = [self.fields["blank"]] * len(reading.pieces)
         shares = [1.0] * len(labels)
         for t, y, p in zip(reading.tokens, path, chain.marginals()):

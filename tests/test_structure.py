@@ -176,6 +176,8 @@ def test_only_users_of_the_component_import_it():
         "interop.importing",
         "interop.portable_folder",
         "interop.portable_model",
+        "interop.portable_sources",
+        "interop.portable_tokenizer",
         "interop.sklearn.estimator",
         "interop.sklearn.pipes",
     }

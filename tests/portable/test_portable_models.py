@@ -360,7 +360,7 @@ def test_the_recursion_is_that_of_enumeration():
     rng = np.random.default_rng(0)
     scores, rows = rng.normal(size=(3, 2)), rng.normal(size=(3, 2))
     rows[0, 1] = -np.inf
-    chain = portable.Chain(scores.tolist(), [portable.Pairs(rows.tolist())] * 3)
+    chain = portable.Chain(scores.tolist(), [portable.PairTable(rows.tolist())] * 3)
     paths = [(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
     totals = np.array(
         [
