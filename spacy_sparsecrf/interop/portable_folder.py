@@ -67,7 +67,7 @@ def portable_folder(
     data = portable_model(nlp, pipe)
     model = portable.Model(data)
     fields = model.fields
-    texts = [*_drawn(fields)] if texts is None else texts
+    texts = [*drawn_texts(fields)] if texts is None else texts
     lines = [_checked(nlp, pipe, model, text) for text in texts]
     is_spans = isinstance(pipe.target, SpanTarget)
     shown = {"component": pipe.name, "n_labels": len(model.labels), "n": len(lines)}
@@ -92,7 +92,7 @@ def texts_of(path: Path) -> list[str]:
     return [json.loads(x)["text"] for x in lines] if path.suffix == ".jsonl" else lines
 
 
-def _drawn(fields: dict[str, Any]) -> Iterator[str]:
+def drawn_texts(fields: dict[str, Any], n: int = N_TEXTS) -> Iterator[str]:
     """Yield texts of words that a model knows; a third have special cases, signs and blanks."""
     words = [
         unescape(value)
@@ -103,7 +103,7 @@ def _drawn(fields: dict[str, Any]) -> Iterator[str]:
     words = sorted({*words}) or ["word"]
     rng = random.Random(0)
     cases = [*fields["tokenizer"]["rules"], *_SIGNS]
-    for i in range(N_TEXTS):
+    for i in range(n):
         drawn = rng.choices(words, k=rng.randint(1, 20))
         if i % 3 == 0:
             drawn = [rng.choice((word, *rng.choices(cases, k=2))) for word in drawn]

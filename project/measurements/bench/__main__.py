@@ -10,7 +10,7 @@ import typer
 from measure.data import Data
 from measure.results import Quick
 
-from . import cluster, decode, gradient, single, whole
+from . import cluster, decode, gradient, portable, single, whole
 from .record import Options
 
 COMMANDS = {
@@ -18,6 +18,7 @@ COMMANDS = {
     "whole": whole.measure,
     "decode": decode.measure,
     "raw": decode.measure_raw,
+    "portable": portable.measure,
     "single": single.measure,
     "workers": cluster.measure_workers,
     "driver": cluster.measure_driver,
