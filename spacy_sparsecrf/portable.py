@@ -650,9 +650,14 @@ class Chain:
                     score = total + (pairs.rows[previous][y] - REPEATED * bool(subset & begun))
                     if score > reached.get((y, subset | begun), (NEVER,))[0]:
                         reached[y, subset | begun] = score, path
-            best = {(y, s): (scores[y] + x, (*path, y)) for (y, s), (x, path) in reached.items()}
+            best = {(y, s): (scores[y] + x, (y, path)) for (y, s), (x, path) in reached.items()}
         state = max(sorted(best), key=lambda state: best[state][0])
-        return [[*best[state][1]]]
+        labels: list[int] = []
+        path = best[state][1]
+        while path:
+            y, path = path
+            labels.append(y)
+        return [labels[::-1]]
 
     def marginals(self) -> list[list[float]]:
         """Compute p(y_t = y | x): [T, Y]."""
