@@ -743,10 +743,11 @@ class Model:
         reading = self._read(text)
         chain = self._chain(reading)
         path = self._path(chain)
+        least, kinds = self.fields["thresholds"], self.fields["kinds"]
         spans: list[TextSpan] = []
         for begin, end, kind in self._spans(path):
             score = chain.span_probability(begin, path[begin:end], self.fields["longer"].get(kind))
-            if score < self.fields["thresholds"].get(kind, self.fields["threshold"]):
+            if score < least.get(kind, self.fields["threshold"]):
                 path[begin:end] = [0] * (end - begin)
                 continue
             start = reading.pieces[reading.tokens[begin]].start
@@ -755,6 +756,8 @@ class Model:
         labels = [self.fields["blank"]] * len(reading.pieces)
         shares = [1.0] * len(labels)
         for t, y, p in zip(reading.tokens, path, chain.marginals()):
+            if p[y] < least.get(self.labels[y], self.fields["threshold"]) and not kinds[y][1]:
+                y = 0
             labels[t], shares[t] = self.labels[y], p[y]
         pieces = ((x.text, x.start, x.start + len(x.text)) for x in reading.pieces)
         tokens = [*map(Token, *zip(*pieces), labels, shares)] if labels else []

@@ -51,7 +51,7 @@ def portable_model(nlp: Language, pipe: SparseCRFPipe) -> bytes:
     _check(nlp, pipe)
     decoding, target = pipe.settings.decoding, pipe.target
     names = pipe.model.labels
-    favourite, weight = decoding.preference(names) or (0, 0.0)
+    favourite, weight = pipe.setup.preference(names) or (0, 0.0)
     # Of equal scores, the first label wins.
     order = sorted(range(len(names)), key=lambda y: y != favourite)
     valid = pipe.setup.transitions_of(names)

@@ -104,6 +104,17 @@ CASES: dict[str, dict[str, Any]] = {
     "features": {"templates": EVERYTHING, "learning": {"dtype": "float64"}},
     "spans": {"factory": "sparse_crf_spans", "templates": ["@strings"], "sequences": "sents"},
     "tags": {"factory": "sparse_crf", "templates": ["@tags_large", "@word_labels"]},
+    "outside": {
+        "factory": "sparse_crf",
+        "templates": ["@tags"],
+        "threshold": 0.9,
+        "decoding": {"thresholds": {"X": 0.5}, "outside_weight": 1.0},
+        "target": {
+            "@crf_targets": "spacy_sparsecrf.TokenAttribute.v1",
+            "attr": "tag",
+            "outside": "xx",
+        },
+    },
     "no transitions": {"factory": "sparse_crf", "templates": ["u:lower[0]", "u:shape[-1]"]},
     **{lang: {"lang": lang, "templates": ["@entities"]} for lang in ("de", "es", "fr", "tr", "ru")},
 }
