@@ -9,7 +9,6 @@ from typing import Any
 from spacy.language import Language
 
 from .. import portable
-from ..crf.model.names import unescape
 from ..errors import Errors, SparseCRFError
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.targets.spans import SpanTarget
@@ -95,10 +94,10 @@ def texts_of(path: Path) -> list[str]:
 def drawn_texts(fields: dict[str, Any], n: int = N_TEXTS) -> Iterator[str]:
     """Yield texts of words that a model knows; a third have special cases, signs and blanks."""
     words = [
-        unescape(value)
-        for [(number, *_), *_], values in fields["near"]
-        if fields["attributes"][number][1] in ("orth", "lower")
-        for value in values.split("\n")
+        word
+        for _, [(number, *_)], lines in fields["near"]
+        if fields["attributes"][number][0] in ("orth", "lower")
+        for word in lines.split("\n")[::2]
     ]
     words = sorted({*words}) or ["word"]
     rng = random.Random(0)

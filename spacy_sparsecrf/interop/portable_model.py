@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import spacy
@@ -14,25 +14,20 @@ from spacy.language import Language
 
 from .. import portable
 from ..crf.corpus.blanks import UNSEEN
+from ..crf.decoding.once import Once
 from ..crf.decoding.steps import Temperature
 from ..crf.model.model import WeightTable
-from ..crf.model.names import Names, escape, read_name, write_value
+from ..crf.model.names import ALWAYS, Names, Outside, read_name
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.features.attributes.attribute import Attribute
-from ..pipeline.features.attributes.clusters import OF_WORDS, Cluster, LabelsOfWord
 from ..pipeline.features.attributes.expressions import Expression
 from ..pipeline.features.featurizer import Featurizer
 from ..pipeline.targets.entities import Entities
 from ..pipeline.targets.spans import SpanGroups, SpanTarget
 from ..pipeline.targets.token_attribute import TokenTarget
-from .portable_sources import source_fields
+from .portable_sources import Sources
 from .portable_tokenizer import refused, tokenizer_fields
 
-_ESCAPES = {chr(i): escape(chr(i)) for i in range(0x2100) if escape(chr(i)) != chr(i)}
-_ESCAPES |= {"|": "\\|", "=": "\\="}
-NAMES = {*portable.SIMPLE, *portable.CONTEXTUAL, "like_num", "like_url", "prefix", "suffix"}
-NAMES |= {"ngrams", "regex", "match", "cluster", "word_labels"}
-"""The attributes that the reader computes."""
 # Expressions that `regex`, `re` and JavaScript read alike.
 _ATOM = (
     r"(?:[^\\\[\](){}*+?|^$.]|\\[][.^$*+?(){}|\\/d-]|\[\^?(?:[^\\\[\]&~|-]|\\[]\[\\^d-]|-(?=\]))"
@@ -59,47 +54,51 @@ def portable_model(nlp: Language, pipe: SparseCRFPipe) -> bytes:
     valid = np.ones((len(rows), len(rows)), np.bool_) if valid is None else valid[rows][:, rows]
     labels = [names[y] for y in order]
     blank = target.blank(labels)
+    thresholds, threshold = decoding.thresholds, pipe.settings.threshold
+    is_spans = isinstance(target, SpanTarget)
+    kinds = [label.partition("-")[2] if is_spans else "" for label in labels]
     fields: dict[str, Any] = {
         "lang": nlp.lang,
         "component": pipe.name,
         "made_with": f"spaCy {spacy.about.__version__}, Unicode of Python {sys.version.split()[0]}",
         "labels": labels,
         "blank": labels[blank] if blank >= 0 else "",
-        **_spans(target, labels),
-        "valid": ["".join("01"[int(ok)] for ok in row) for row in valid],
-        "threshold": pipe.settings.threshold,
-        "thresholds": decoding.thresholds,
+        **_masks(target, labels, valid),
+        "kinds": kinds,
+        "thresholds": {kind: thresholds.get(kind, threshold) for kind in kinds if kind},
+        "least": [0.0 if is_spans else thresholds.get(x, threshold) for x in labels],
         "outside_weight": weight / decoding.temperature,
         "once": pipe.setup.once(labels).begun if decoding.once else [],
         "tokenizer": tokenizer_fields(nlp, pipe),
         **_features(nlp, pipe, order),
     }
-    lines = (f"{json.dumps(key)}: {_written(value)}" for key, value in fields.items())
-    return with_head(",\n".join(lines).encode() + b"}\n")
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    return with_head(text[1:].encode())
 
 
-def _written(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _spans(target: Any, labels: Sequence[str]) -> dict[str, Any]:
-    """Return how labels encode spans. target: of spans, or of tokens."""
-    if not isinstance(target, SpanTarget):
-        return {"kinds": [["", ""]] * len(labels), "begins": "1" * len(labels), "longer": {}}
-    continued = (f"I-{name}" for name in target.names_of(labels) if target.scheme.name == "IOB2")
-    begins = target.valid_transitions(labels)[-1, :-1]
+def _masks(target: Any, labels: Sequence[str], valid: Any) -> dict[str, Any]:
+    """Return which steps are valid, and which begin spans. valid: [Y + 1, Y + 1]."""
+    begins, kinds = np.ones(len(labels), np.bool_), list[str]()
+    if isinstance(target, SpanTarget):
+        begins, kinds = target.valid_transitions(labels)[-1, :-1], target.names_of(labels)
+    has_longer = kinds and target.scheme.name == "IOB2"
+    inside = {label[2:]: y for y, label in enumerate(labels) if label[:2] == "I-"}
     return {
-        "kinds": [[label[0], label.partition("-")[2]] for label in labels],
-        "begins": "".join("01"[int(ok)] for ok in begins),
-        "longer": {label[2:]: labels.index(label) for label in continued if label in labels},
+        "valid": [*map(_mask, valid[:, :-1])],
+        "ends": _mask(valid[:-1, -1]),
+        "begins": _mask(begins),
+        "starts": Once(labels, kinds, only_types=True).begun,
+        "longer": inside if has_longer else {},
     }
+
+
+def _mask(row: Any) -> str:
+    return "".join("01"[int(ok)] for ok in row)
 
 
 def with_head(body: bytes) -> bytes:
     """Put the line with format, version and digest before the other fields of model.json."""
-    head = {"format": portable.FORMAT, "version": portable.VERSION}
-    line = json.dumps(head | {"digest": hashlib.sha256(body).hexdigest()})
-    return line[:-1].encode() + b",\n" + body
+    return (portable.HEAD % hashlib.sha256(body).hexdigest()).encode() + b"\n" + body
 
 
 def _check(nlp: Language, pipe: SparseCRFPipe) -> None:
@@ -149,8 +148,8 @@ def _check(nlp: Language, pipe: SparseCRFPipe) -> None:
 class _Attributes:
     """The attributes that templates read, numbered in the order in which they are asked for."""
 
-    def __init__(self, pipe: SparseCRFPipe) -> None:
-        self._pipe = pipe
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
         self._numbers: dict[Attribute, int] = {}
         self.fields: list[list[Any]] = []
 
@@ -158,101 +157,81 @@ class _Attributes:
         """Return the number of an attribute. RAISES: SparseCRFError if the reader lacks it."""
         if read not in self._numbers:
             self._numbers[read] = len(self.fields)
-            arguments = [x for x in read.arguments if x]
-            if isinstance(read, Cluster):
-                arguments = [read.key, read.bits]
-            elif isinstance(read, LabelsOfWord):
-                arguments = [OF_WORDS]
-            elif read.name not in NAMES or not _is_portable(read):
-                features: Any = self._pipe.features
-                raise refused(
-                    self._pipe,
-                    "template {number}, {template!r}, reads {read}".format(
-                        **features.where(read), read=read
-                    ),
-                    "Train without this template, or with another config, such as ner_classes",
+            if read.name not in {*portable.ATTRIBUTES, *portable.CONTEXTUAL} or not _is_plain(read):
+                reason = "template {number}, {template!r}, reads {read}".format(
+                    **self._sources.features.where(read), read=read
                 )
-            self.fields.append([str(read), read.name, *arguments])
+                remedy = "Train without this template, or with another config, such as ner_classes"
+                raise refused(self._sources.pipe, reason, remedy)
+            self.fields.append([read.name, *self._sources.arguments(read)])
         return self._numbers[read]
 
     def kind(self, reads: Sequence[Sequence[int]]) -> str:
         """Return "near" for features that depend on one word at an offset alone, else "wide"."""
-        is_wide = len(reads) > 1
-        for number, _, is_place in reads:
-            is_wide |= bool(is_place) or self.fields[number][1] in portable.CONTEXTUAL
-        return "wide" if is_wide else "near"
-
-    def always(self) -> list[list[int]]:
-        """Return the read of a feature of every word: an attribute without a name, which is 1."""
-        self.fields.append(["", "always"])
-        return [[len(self.fields) - 1, 0, 0]]
+        is_near = len(reads) == 1 and not reads[0][2]
+        is_near = is_near and self.fields[reads[0][0]][0] not in portable.CONTEXTUAL
+        return "near" if is_near else "wide"
 
 
-def _is_portable(read: Attribute) -> bool:
+def _is_plain(read: Attribute) -> bool:
     """Return whether `re` finds the same as the package `regex`."""
     return not isinstance(read, Expression) or bool(_PORTABLE.fullmatch(read.pattern))
-
-
-Block: TypeAlias = dict[str, list[tuple[int, float]]]
-"""Numbers of labels or label pairs, and weights, of features by their values."""
 
 
 def _features(nlp: Language, pipe: SparseCRFPipe, order: Sequence[int]) -> dict[str, Any]:
     """Return the fields of attributes, templates and weights. order: of labels."""
     model, _ = Temperature(pipe.settings.decoding.temperature).prepare(pipe.model, None)
     features: Any = pipe.features
-    attributes = _Attributes(pipe)
+    names = pipe.named()
+    sources = Sources(nlp, pipe, words=_words(names))
+    attributes = _Attributes(sources)
     templates: dict[str, list[Any]] = {"near": [], "wide": [], "bigrams": []}
-    weights: dict[str, list[list[tuple[int, float]]]] = {kind: [] for kind in templates}
-    words: set[str] = set()
     for table, is_pair in ((model.unigram, False), (model.bigram, True)):
-        blocks = _blocks(table, pipe.named(), order, words)
+        blocks = _blocks(table, names, order)
         for template in features.parsed:
-            block = blocks.get(template.key, {})
-            if not block or "ub"[is_pair] not in template.kinds:
-                continue
-            placed = template.attributes
-            reads = [[attributes.number(x.read), x.offset, +x.absolute] for x in placed]
-            kind = "bigrams" if is_pair else attributes.kind(reads)
-            if not reads and kind == "near":
-                reads, block = attributes.always(), {"1": block[""]}
-            templates[kind].append([reads, "\n".join(sorted(block))])
-            weights[kind] += [block[values] for values in sorted(block)]
-    rows = [row for of_kind in weights.values() for row in of_kind]
-    offsets = [abs(o) for of in templates.values() for x, _ in of for _, o, at in x if not at]
+            if (block := blocks.get(template.key)) and "ub"[is_pair] in template.kinds:
+                placed = template.attributes
+                reads = [[attributes.number(x.read), x.offset, +x.absolute] for x in placed]
+                kind = "bigrams" if is_pair else attributes.kind(reads)
+                templates[kind].append([template.key or ALWAYS, reads, "\n".join(sorted(block))])
+    offsets = [abs(o) for of in templates.values() for _, x, _ in of for _, o, _ in x]
     return {
         "attributes": attributes.fields,
         "edges": features.plan.templates.conjunctions.n_edges,
         "margin": max(offsets, default=0),
-        "escapes": _ESCAPES,
         "unseen": "".join(map(chr, UNSEEN)),
-        **source_fields(nlp, pipe, {name for _, name, *_ in attributes.fields}, words),
+        **sources.fields,
         **templates,
-        "is_double": model.dtype == "float64",
-        "counts": [*map(len, rows)],
-        "weighted": [label for row in rows for label, _ in row],
-        "weights": [weight for row in rows for _, weight in row],
+        "type": "d" if model.dtype == "float64" else "f",
     }
 
 
-def _blocks(
-    table: WeightTable, names: Names, order: Sequence[int], words: set[str]
-) -> dict[str, Block]:
-    """Return the weights of features by the key of their template. words: in and out."""
+def _words(names: Names) -> set[str]:
+    """Return the words in names of features."""
+    parts = (part for name in names.by_hash().values() for part in read_name(name))
+    return {str(x) for text, x in parts if text.startswith(("orth", "lower"))}
+
+
+def _blocks(table: WeightTable, names: Names, order: Sequence[int]) -> dict[str, list[str]]:
+    """Return lines of the values of features, and of their weights, by the key of the template."""
     position = {y: i for i, y in enumerate([*order, len(order)])}
-    blocks: dict[str, Block] = {}
+    blocks: dict[str, list[str]] = {}
     for key, entries in groupby(table.entries(), lambda entry: entry[0][0]):
         parts = read_name(names[key])
-        words.update(str(x) for text, x in parts if text.startswith(("orth", "lower")))
-        block = blocks.setdefault("|".join(text for text, _ in parts), {})
-        block["|".join(map(_value, parts))] = sorted(
-            (position[y] + position.get(a, 0) * len(order), float(str(weight)))
-            for (_, a, y), weight in entries
-        )
+        values = [_value(x) for _, x in parts]
+        if not {*"\t\n"}.intersection("".join(values)):
+            weights = sorted(
+                (position[y] + position.get(a, 0) * len(order), str(weight))
+                for (_, a, y), weight in entries
+            )
+            written = " ".join(f"{y} {weight}" for y, weight in weights)
+            lines = blocks.setdefault("|".join(text for text, _ in parts), [])
+            lines.append("\t".join(values) + "\n" + written)
     return blocks
 
 
-def _value(part: tuple[str, Any]) -> str:
-    """Return a value as in names. part: the text of its attribute, and the value."""
-    text, value = part
-    return write_value(value, text.startswith(("cluster(", "word_labels[")))
+def _value(value: Any) -> str:
+    """Return a value as the reader compares it. No word has a space in it."""
+    if isinstance(value, Outside):
+        return f" {'^' if value.distance < 0 else '$'}{abs(value.distance)}"
+    return str(value)

@@ -1,52 +1,58 @@
 """The fields of what attributes read in portable models: phrases, classes, words of numbers."""
 
-import base64
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 from spacy.attrs import LIKE_NUM  # type: ignore[import-not-found]
-from spacy.lang import lex_attrs
-from spacy.lang.tokenizer_exceptions import URL_MATCH
 from spacy.language import Language
 from spacy.symbols import IDS  # type: ignore[import-not-found]
 
 from .. import portable
 from ..pipeline.component import SparseCRFPipe
-from ..pipeline.features.attributes.phrases import ATTRS
+from ..pipeline.features.attributes.attribute import Attribute
+from ..pipeline.features.attributes.clusters import OF_WORDS, Cluster, LabelsOfWord
+from ..pipeline.features.attributes.phrases import ATTRS, Phrase
 from ..pipeline.features.classes import WordClasses
 from .portable_tokenizer import refused
 
-_DOMAINS = "_tlds"  # private to spaCy
 
+class Sources:
+    """What attributes read. words: that the model knows."""
 
-def source_fields(
-    nlp: Language, pipe: SparseCRFPipe, names: Collection[str], words: Collection[str]
-) -> dict[str, Any]:
-    """Return what attributes read. names: of attributes; words: that the model knows."""
-    features: Any = pipe.features
-    learnt, fold = features.learnt, ATTRS[features.phrase_attr]
-    sources: dict[str, Any] = {"phrase_attribute": features.phrase_attr.lower()}
-    sources["phrases"] = {
-        name: {
-            "\t".join(map(fold, phrase.split("\t"))): kind
-            for kind, text in reversed(lists.items())
-            for phrase in text.split("\n")
+    def __init__(self, nlp: Language, pipe: SparseCRFPipe, words: Iterable[str]) -> None:
+        features: Any = pipe.features
+        self.pipe, self.features, self.words = pipe, features, words
+        self._nlp = nlp
+        fold = ATTRS[features.phrase_attr]
+        classes, phrases = features.learnt.get("clusters", {}), features.learnt.get("phrases", {})
+        self.fields: dict[str, Any] = {
+            "classes": {key: _hashes(x) for key, x in classes.items()},
+            "phrases": {
+                key: {
+                    "\t".join(map(fold, phrase.split("\t"))): kind
+                    for kind, text in reversed(lists.items())
+                    for phrase in text.split("\n")
+                }
+                for key, lists in phrases.items()
+            },
         }
-        for name, lists in learnt.get("phrases", {}).items()
-    }
-    sources["classes"] = {key: _classes(x) for key, x in learnt.get("clusters", {}).items()}
-    if "like_url" in names:
-        pattern: Any = getattr(URL_MATCH, "__self__", None)
-        domains = sorted(getattr(lex_attrs, _DOMAINS))
-        sources["like_url"] = {"domains": domains, "pattern": pattern.pattern}
-    if "like_num" in names:
-        sources["like_num"] = _like_num(nlp, pipe, words)
-    return sources
+
+    def arguments(self, read: Attribute) -> list[Any]:
+        """Return the arguments of an attribute in the reader. RAISES: SparseCRFError."""
+        if isinstance(read, Cluster):
+            return [read.key, read.bits or None]
+        if isinstance(read, LabelsOfWord):
+            return [OF_WORDS]
+        if isinstance(read, Phrase):
+            longest = max(x.count("\t") + 1 for x in self.fields["phrases"][read.key])
+            return [self.features.phrase_attr.lower(), read.key, longest]
+        if read.name == "like_num":
+            return _like_num(self._nlp, self.pipe, self.words)
+        return [x for x in read.arguments if x]
 
 
-def _like_num(nlp: Language, pipe: SparseCRFPipe, words: Iterable[str]) -> dict[str, Any]:
+def _like_num(nlp: Language, pipe: SparseCRFPipe, words: Iterable[str]) -> list[Any]:
     """Return the words and endings of numbers in a language.
 
     RAISES: SparseCRFError if the reader answers otherwise for words that the model knows.
@@ -71,20 +77,14 @@ def _like_num(nlp: Language, pipe: SparseCRFPipe, words: Iterable[str]) -> dict[
     if others:
         reason = f"like_num of language '{nlp.lang}' has rules of its own for {others[:3]}"
         raise refused(pipe, reason, "Train without templates of like_num")
-    return fields
+    return [*fields.values()]
 
 
-def _classes(classes: WordClasses) -> dict[str, Any]:
-    """Return word classes: hashes ascending, and numbers of classes, in base64."""
+def _hashes(classes: WordClasses) -> dict[str, str]:
+    """Return the hashes of the words of each class, hexadecimal."""
     # spaCy numbers some words, such as `det`, instead of hashing them.
     symbols = {number: portable.string_hash(text) for text, number in IDS.items()}
-    code = {1: "B", 2: "H", 4: "I"}[classes.codes.dtype.itemsize]
-    fields: dict[str, Any] = {"names": classes.classes, "type": code}
-    n = classes.n_lower
-    for name, part in (("lower", slice(n)), ("others", slice(n, None))):
-        hashes = np.array([symbols.get(x, x) for x in classes.hashes[part].tolist()], "<u8")
-        rows = np.argsort(hashes, kind="stable")
-        codes = classes.codes[part][rows].astype(f"<u{classes.codes.dtype.itemsize}")
-        arrays = hashes[rows], codes
-        fields[name] = [base64.b64encode(array.tobytes()).decode() for array in arrays]
-    return fields
+    words: dict[str, list[str]] = {name: [] for name in classes.classes}
+    for number, code in zip(classes.hashes.tolist(), classes.codes.tolist(), strict=True):
+        words[classes.classes[code]].append(f"{symbols.get(number, number):x}")
+    return {name: " ".join(hashes) for name, hashes in words.items()}

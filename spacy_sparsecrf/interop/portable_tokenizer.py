@@ -33,26 +33,27 @@ def tokenizer_fields(nlp: Language, pipe: SparseCRFPipe) -> dict[str, Any]:
         "token": (tokenizer.token_match, "match"),
         "url": (tokenizer.url_match, "match"),
     }
-    patterns: dict[str, str | None] = {}
+    patterns: dict[str, str] = {}
     for name, (method, wanted) in methods.items():
         pattern = getattr(method, "__self__", None)
         is_plain = isinstance(pattern, re.Pattern) and method.__name__ == wanted
         flags = pattern.flags & ~re.UNICODE if isinstance(pattern, re.Pattern) else 0
         if method is not None and (not is_plain or flags & ~re.IGNORECASE):
             raise refused(pipe, f"the tokenizer has its own function for {name}", remedy)
-        patterns[name] = None if method is None else _short(pattern, flags)
+        patterns[name] = "(?!)" if method is None else _short(pattern, flags)
     rules = {
         text: [str(part.get(65, part.get("ORTH", ""))) for part in parts]
         for text, parts in tokenizer.rules.items()
     }
-    fields: dict[str, Any] = {"patterns": patterns, "rules": rules, "matched": []}
-    plain = portable.Tokenizer(fields)
+    matched: dict[str, list[list[str]]] = {}
+    plain = portable.Tokenizer({"patterns": patterns, "rules": {}, "matched": {}})
     for text in rules:
         searches = (tokenizer.find_prefix, tokenizer.find_infix, tokenizer.find_suffix)
         has_affix = any(search(text) for search in searches) or " " in text
         if has_affix or not tokenizer.faster_heuristics:
-            fields["matched"].append([x.text for x in plain.pieces(text, {})])
-    return fields
+            texts = [x.text for x in plain(text)]
+            matched.setdefault(texts[0], []).append(texts)
+    return {"patterns": patterns, "rules": rules, "matched": matched}
 
 
 def _short(pattern: Any, flags: int) -> str:

@@ -86,7 +86,7 @@ EVERYTHING += [
     "u:fold[0]",
     "u:casefold[2]",
 ]
-EVERYTHING += ["u:like_url[0]", "u:like_email[0]", "u:like_num[0]", "u:is_punct[0]", "u:break[-3]"]
+EVERYTHING += ["u:like_num[0]", "u:is_punct[0]", "u:break[-3]"]
 EVERYTHING += ["u:glued[0]|lower[1]", "u:doc_run[0]|short_shape[-4]", "u:orth[3]", "u:is_ascii[1]"]
 CASES: dict[str, dict[str, Any]] = {
     "entities": {"templates": ["@entities", "@word_labels", "@document"]},
@@ -287,7 +287,7 @@ def test_check_texts_are_read_from_a_file(folder, tmp_path):
 
 
 def test_nothing_is_written_if_an_answer_differs(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(portable, "shape", str.upper)
+    monkeypatch.setitem(portable.ATTRIBUTES, "shape", str.upper)
     done = run("export", folder.parent / "model", tmp_path / "out", "--format", "portable", code=1)
     text = " ".join(done.output.split())
     assert "[SC639]" in text and "pipeline:" in text and "portable:" in text
@@ -330,20 +330,19 @@ def test_what_the_reader_lacks_is_refused_by_name(case, reason):
 
 
 @pytest.mark.parametrize(
-    ("damage", "reason"),
+    "damage",
     [
-        (lambda data: b"", "no model"),
-        (lambda data: b"[1, 2]", "no model"),
-        (lambda data: b"\xff\xfe" + data, "no model"),
-        (lambda data: data[:-20], "cut off or damaged"),
-        (lambda data: data.replace(b"lower", b"upper", 1), "cut off or damaged"),
-        (lambda data: data.replace(b'"version": 1', b'"version": 2', 1), "has version 2"),
-        (lambda data: data.replace(b'"version": 1', b'"version": "x"', 1), "has version 'x'"),
+        lambda data: b"",
+        lambda data: b"[1, 2]",
+        lambda data: b"\xff\xfe" + data,
+        lambda data: data[:-20],
+        lambda data: data.replace(b"lower", b"upper", 1),
+        lambda data: data.replace(b'portable 1"', b'portable 2"', 1),
     ],
 )
-def test_other_files_are_refused(folder, damage, reason, tmp_path):
+def test_other_files_are_refused(folder, damage, tmp_path):
     (tmp_path / "model.json").write_bytes(damage((folder / "model.json").read_bytes()))
-    with pytest.raises(ValueError, match=reason):
+    with pytest.raises(ValueError, match="is no model of .* or of another version"):
         portable.Model(tmp_path / "model.json")
 
 
@@ -353,7 +352,7 @@ def test_other_files_are_refused(folder, damage, reason, tmp_path):
         (None, "not NoneType"),
         (b"abc", "not bytes"),
         (["a"], "not list"),
-        ("ab\ud800c", "half of a surrogate pair at character 2"),
+        ("ab\ud800c", "without halves of surrogate pairs"),
     ],
 )
 def test_other_texts_are_refused(folder, text, reason):
@@ -383,17 +382,10 @@ def test_the_recursion_is_that_of_enumeration():
     p = np.exp(totals - totals.max())
     p /= p.sum()
     assert chain.labels() == [*paths[p.argmax()]]
-    assert chain.log_z == pytest.approx(np.log(np.exp(totals).sum()))
     expected = [
         [sum(x for x, path in zip(p, paths, strict=True) if path[t] == y) for y in (0, 1)]
         for t in range(3)
     ]
     assert np.allclose(chain.marginals(), expected)
-    assert chain.log_probability([1, 1, 0]) == pytest.approx(np.log(p[paths.index((1, 1, 0))]))
     of_span = sum(x for x, path in zip(p, paths, strict=True) if path[:2] == (1, 1))
-    assert chain.span_probability(0, [1, 1], None) == pytest.approx(of_span)
-    assert chain.span_probability(0, [1, 1], 0) == pytest.approx(p[paths.index((1, 1, 1))])
-
-
-def test_with_head_has_the_digest():
-    assert portable.read_model(with_head(b'"a": 1}\n')) == {"a": 1}
+    assert chain.probability(0, [1, 1]) == pytest.approx(of_span)
