@@ -22,6 +22,7 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, groupby, pairwise, product
 from operator import add, mul
@@ -33,8 +34,9 @@ MOST_CACHED = 20_000  # distinct words, pieces of text and matrices
 MOST_STATES = 2048  # of the search for paths that repeat no name
 REPEATED = 1e9  # cost of a repetition, far above differences between scores of paths
 NEVER = -math.inf
-Rows = Sequence[Sequence[float]]
+Rows = list[list[float]]
 Fields = dict[str, Any]
+Weights = tuple[tuple[int, float], ...]  # of labels, or numbers of label pairs
 
 
 class Token(NamedTuple):
@@ -68,12 +70,7 @@ class Tokenizer:
     """spaCy's tokenizer. fields: of `tokenizer` in a model."""
 
     def __init__(self, fields: Fields) -> None:
-        compiled = {name: re.compile(text) for name, text in fields["patterns"].items()}
-        self._prefix = compiled["prefix"].search
-        self._suffix = compiled["suffix"].search
-        self._infixes = compiled["infix"].finditer
-        self._token = compiled["token"].match
-        self._url = compiled["url"].match
+        self._patterns = {name: re.compile(text) for name, text in fields["patterns"].items()}
         self._rules: dict[str, list[str]] = fields["rules"]
         self._matched: dict[str, list[list[str]]] = fields["matched"]
         self._texts = lru_cache(MOST_CACHED)(self._split)
@@ -93,9 +90,9 @@ class Tokenizer:
         """Split a piece of text without spaces: affixes, then special cases, URLs and infixes."""
         prefixes: list[str] = []
         suffixes: list[str] = []
-        while text and not self._token(text) and text not in self._rules:
-            head = _length(self._prefix(text))
-            tail = 0 if text[head:] in self._rules else _length(self._suffix(text[head:]))
+        while text and not self._patterns["token"].match(text) and text not in self._rules:
+            head = self._length("prefix", text)
+            tail = 0 if text[head:] in self._rules else self._length("suffix", text[head:])
             if tail and text[:-tail] in self._rules:
                 head = 0
             if head == tail == 0:
@@ -106,15 +103,19 @@ class Tokenizer:
             text = text[head:end]
         return [*filter(None, (*prefixes, *self._inner(text), *reversed(suffixes)))]
 
+    def _length(self, name: str, text: str) -> int:
+        match = self._patterns[name].search(text)
+        return len(match[0]) if match else 0
+
     def _inner(self, text: str) -> list[str]:
         """Split a piece without affixes."""
         if text in self._rules:
             return self._rules[text]
-        if self._token(text) or self._url(text):
+        if self._patterns["token"].match(text) or self._patterns["url"].match(text):
             return [text]
         texts: list[str] = []
         end = 0
-        for match in self._infixes(text):
+        for match in self._patterns["infix"].finditer(text):
             if match.start():
                 texts += text[end : match.start()], match[0]
                 end = match.end()
@@ -144,10 +145,6 @@ class Tokenizer:
         return tokens
 
 
-def _length(match: re.Match[str] | None) -> int:
-    return len(match[0]) if match else 0
-
-
 def _placed(texts: Sequence[str], start: int) -> list[Token]:
     """Return adjacent tokens."""
     ends = accumulate(map(len, texts), initial=start)
@@ -170,28 +167,15 @@ def shape(text: str) -> str:
     return "LONG" if len(text) >= 100 else "".join("".join([*x][:4]) for _, x in groupby(classes))
 
 
-def like_num(text: str, words: Iterable[str], endings: Iterable[str], signs: str) -> bool:
+def like_num(text: str, words: Sequence[str], endings: Sequence[str], sign: str) -> bool:
     """Return whether a word is a number: of digits, a fraction, an ordinal, or in a list.
 
-    words, endings: of the language, of ordinals such as 2nd; signs: that may end a number.
+    words, endings: of the language, of ordinals such as 2nd; sign: that may end a number.
     """
-    text = text[1:] if text.startswith(("+", "-", "±", "~")) else text
-    text = text[:-1] if text.endswith((*signs,)) else text
-    text = text.replace(",", "").replace(".", "")
-    lower, fraction = text.lower(), text.split("/")
-    ordinals = (lower.removesuffix(ending) for ending in endings if lower.endswith(ending))
-    is_number = text.isdigit() or lower in words or any(map(str.isdigit, ordinals))
-    return is_number or (len(fraction) == 2 and all(map(str.isdigit, fraction)))
-
-
-def ngrams(text: str, low: int, high: int, marks: str = "") -> list[str]:
-    """Return the distinct n-grams of a word; a long word has those of its ends."""
-    pieces = [text] if len(text) <= 20 else [text[:10], text[-10:]]
-    pieces[0] = marks[:1] + pieces[0]
-    pieces[-1] += marks[1:]
-    sizes = product(range(low, high + 1), pieces)
-    texts = (piece[i : i + n] for n, piece in sizes for i in range(len(piece) - n + 1))
-    return [*dict.fromkeys(texts)]
+    text = re.sub("[,.]", "", re.sub("^[-+±~]", "", text).removesuffix(sign)).lower()
+    parts = text.split("/")
+    is_number = text in words or (len(parts) < 3 and all(map(str.isdigit, parts)))
+    return is_number or any(text.removesuffix(ending).isdigit() for ending in endings)
 
 
 def string_hash(text: str) -> int:
@@ -226,7 +210,7 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
     **{"orth": str, "lower": str.lower, "casefold": str.casefold, "fold": fold, "shape": shape},
     **{"length": len, "is_alpha": str.isalpha, "is_ascii": str.isascii, "is_digit": str.isdigit},
     **{"is_lower": str.islower, "is_upper": str.isupper, "is_title": str.istitle},
-    **{"like_num": like_num, "ngrams": ngrams, "cluster": class_of, "word_labels": labels_of},
+    **{"like_num": like_num, "cluster": class_of, "word_labels": labels_of},
     "short_shape": lambda text: "".join(x for x, _ in groupby(shape(text))),
     "is_punct": lambda text: all(unicodedata.category(char)[0] == "P" for char in text),
     "has_digit": lambda text: any(map(str.isdigit, text)),
@@ -277,14 +261,10 @@ def runs_elsewhere(texts: Sequence[str], apart: Sequence[int]) -> Iterator[str]:
 
 # Features
 
-Values = Sequence[str]  # of an attribute of a word: none, one, or several n-grams
 
-
-def _values(value: Any) -> Values:
-    """Return what an attribute returned as texts of features."""
-    if isinstance(value, list):
-        return value
-    return [value if isinstance(value, str) else str(int(value))] if value else ()
+def written(value: Any) -> str:
+    """Return the value of an attribute as in features, "" for none."""
+    return value if isinstance(value, str) else str(+value or "")
 
 
 class PairTable:
@@ -306,7 +286,7 @@ class WordReading(NamedTuple):
     """
 
     n_lines: int
-    values: list[Values]
+    values: list[str]
     sums: dict[int, list[float]]
 
 
@@ -321,7 +301,7 @@ class Reading(NamedTuple):
     positions: list[int]
     apart: list[int]
     words: list[WordReading]
-    columns: list[list[Values]]
+    columns: list[list[str]]
 
 
 class Template(NamedTuple):
@@ -361,10 +341,10 @@ class Features:
         distances = range(-self._margin, 0), range(1, self._margin + 1)
         self._outside = [[*map(self._edge, of_side)] for of_side in distances]
 
-    def _read_weights(self, written: str) -> list[tuple[int, float]]:
+    def _read_weights(self, text: str) -> Weights:
         """Return the labels, or the numbers of label pairs, and weights of a feature."""
-        parts = written.split()
-        return [*zip(map(int, parts[::2]), array(self._model["type"], map(float, parts[1::2])))]
+        parts = text.split()
+        return (*zip(map(int, parts[::2]), array(self._model["type"], map(float, parts[1::2]))),)
 
     def read(self, tokens: list[Token]) -> Reading:
         """Read the tokens of a text."""
@@ -400,7 +380,7 @@ class Features:
                 texts = [ATTRIBUTES[compared](x.text) for x in seen]
                 values = phrase_marks(texts, self._model["phrases"][phrases], longest)
             if name in CONTEXTUAL:
-                columns[number][inside] = map(_values, values)
+                columns[number][inside] = map(written, values)
         return Reading(tokens, positions, apart=apart, words=words, columns=columns)
 
     def _read_word(self, text: str) -> WordReading:
@@ -411,31 +391,30 @@ class Features:
         if view.isspace():
             n_lines = min(len(f"{view}.".splitlines()), 3)
             return WordReading(n_lines, [], {})
-        values: list[Values] = []
+        values: list[str] = []
         for name, *arguments in self._model["attributes"]:
             if name in ("cluster", "word_labels"):
                 arguments[0] = self._lists[arguments[0]]
             is_near = name not in CONTEXTUAL
-            values.append(_values(ATTRIBUTES[name](view, *arguments)) if is_near else ())
+            values.append(written(ATTRIBUTES[name](view, *arguments)) if is_near else "")
         return WordReading(0, values, self._sums(values))
 
     def _edge(self, distance: int) -> WordReading:
         """Return what is read at a distance from the sequence, < 0 before it."""
         value = f" {'^' if distance < 0 else '$'}{min(abs(distance), self._model['edges'])}"
-        values: list[Values] = [[value]] * len(self._model["attributes"])
+        values: list[str] = [value] * len(self._model["attributes"])
         return WordReading(0, values, self._sums(values))
 
-    def _sums(self, values: list[Values]) -> dict[int, list[float]]:
+    def _sums(self, values: list[str]) -> dict[int, list[float]]:
         """Sum the weights of features of one word, by its offset."""
         sums: dict[int, list[float]] = {}
         for _, [(number, offset, _)], weights in self._near:
             row = sums.setdefault(offset, [0.0] * self._n_labels)
-            for text in values[number]:
-                for label, weight in self._weights(weights.get(text, "")):
-                    row[label] += weight
+            for label, weight in self._weights(weights.get(values[number], "")):
+                row[label] += weight
         return sums
 
-    def scores(self, reading: Reading) -> list[list[float]]:
+    def scores(self, reading: Reading) -> Rows:
         """Sum the weights of labels at each word: [T, Y]."""
         n, ahead = len(reading.positions), self._margin
         by_offset = [
@@ -443,11 +422,11 @@ class Features:
             for offset in sorted({template.reads[0][1] for template in self._near})
         ]
         sums = zip([[0.0] * self._n_labels] * n, *by_offset)
-        scores: list[list[float]] = [[*map(sum, zip(*rows))] for rows in sums]
+        scores: Rows = [[*map(sum, zip(*rows))] for rows in sums]
         for template in self._wide:
-            for t, _, written in self._present(template, reading):
+            for t, _, weights in self._present(template, reading):
                 row = scores[t]
-                for label, weight in self._weights(written):
+                for label, weight in self._weights(weights):
                     row[label] += weight
         return scores
 
@@ -459,105 +438,93 @@ class Features:
             column, start = reading.columns[number], self._margin + offset
             if is_place:
                 start += n if offset < 0 else -1
-            columns.append([column[start]] * n if is_place and n else column[start:][:n])
-        rows = zip(*columns) if columns else [()] * n
-        for t, values in enumerate(rows):
-            for text in map("\t".join, product(*values)):
-                if text in template.weights:
-                    yield t, text, template.weights[text]
+            columns.append([column[start]] * n if is_place else column[start:][:n])
+        rows = map("\t".join, zip(*columns)) if columns else [""] * n
+        for t, text in enumerate(rows):
+            if text in template.weights:
+                yield t, text, template.weights[text]
 
-    def named(self, reading: Reading, word: int) -> Iterator[tuple[str, bool, int, float]]:
-        """Yield names of features at a word, and their labels or label pairs, and weights."""
-        for template in (*self._near, *self._wide, *self._bigrams):
-            is_pair = template in self._bigrams
-            for t, values, written in self._present(template, reading):
+    def named(self, reading: Reading, word: int) -> Iterator[tuple[str, Weights]]:
+        """Yield names of features at a word, and the weights of labels."""
+        for template in (*self._near, *self._wide):
+            for t, values, weights in self._present(template, reading):
                 if t == word:
                     shown = "=" + values.replace("\t", "|").replace(" ", "") if values else ""
-                    for label, weight in self._weights(written):
-                        yield template.name + shown, is_pair, label, weight
+                    yield template.name + shown, self._weights(weights)
 
     def pairs(self, reading: Reading) -> list[PairTable]:
         """Return the scores of label pairs at each word."""
-        present: list[list[str]] = [[] for _ in reading.positions]
+        present: list[tuple[str, ...]] = [()] * len(reading.positions)
         for template in self._bigrams:
-            for t, _, written in self._present(template, reading):
-                present[t].append(written)
-        return [*map(self._pairs_of, map(tuple, present))]
+            for t, _, weights in self._present(template, reading):
+                present[t] += (weights,)
+        return [*map(self._pairs_of, present)]
 
     def _sum_pairs(self, present: tuple[str, ...]) -> PairTable:
         """Sum the weights of label pairs of features."""
-        table = [*map(allowed, self._model["valid"])]
-        for written in present:
-            for pair, weight in self._weights(written):
+        table = [[*row] for row in self._model["valid"]]
+        for weights in present:
+            for pair, weight in self._weights(weights):
                 table[pair // self._n_labels][pair % self._n_labels] += weight
         return PairTable(table)
-
-
-def allowed(mask: str) -> list[float]:
-    """Return scores of what a mask of 0 and 1 allows."""
-    return [0.0 if x == "1" else NEVER for x in mask]
 
 
 # Labels
 
 
+@dataclass
 class Chain:
     """The distribution of the labels of a sequence, by a scaled recursion (Rabiner 1989, V.A).
 
     scores: [T, Y] of words; pairs: of label pairs at each word.
     """
 
-    def __init__(self, scores: Rows, pairs: Sequence[PairTable]) -> None:
-        self._scores = scores
-        self._pairs = pairs
+    scores: Rows
+    pairs: Sequence[PairTable]
 
     def labels(self) -> list[int]:
         """Find the most probable labels: argmax_y sum_t scores[t, y_t] + pairs[t, y_{t-1}, y_t].
 
         The lowest label wins a tie, of the last word first (Viterbi).
         """
-        best: list[list[float]] = []
-        for scores, pairs in zip(self._scores, self._pairs):
+        best: Rows = []
+        for scores, pairs in zip(self.scores, self.pairs):
             tops: Iterable[float] = pairs.rows[-1]
             if best:
                 ahead = best[-1]
                 tops = [max(map(add, ahead, column)) for column in pairs.columns]
             best.append([*map(add, scores, tops)])
         path = [x.index(max(x)) for x in best[-1:]]
-        for ahead, pairs in zip(best[-2::-1], self._pairs[:0:-1]):
+        for ahead, pairs in zip(best[-2::-1], self.pairs[:0:-1]):
             steps = [*map(add, ahead, pairs.columns[path[-1]])]
             path.append(steps.index(max(steps)))
         return path[::-1]
 
-    def preferring(self, weight: float) -> "Chain":
-        """Return the chain with a weight added to the scores of the label 0."""
-        return Chain([[row[0] + weight, *row[1:]] for row in self._scores], self._pairs)
+    def tracking(self, bits: Sequence[Sequence[int]], m: int) -> "Chain":
+        """Return the chain in which repetitions of names cost `REPEATED`.
 
-    def once(self, bits: Sequence[Sequence[int]]) -> list[int]:
-        """Find the most probable labels given that none of some names is repeated, if possible.
-
-        A state of this search is a label and the subset of names begun. A repetition costs
-        `REPEATED`. The lowest label wins a tie, then the lowest subset.
-        bits: [Y + 1, Y], names that a step begins, as bit sets.
+        State y * m + subset is a label and the names begun.
+        bits: [Y + 1, Y], names that a step begins, as bit sets; m: number of bit sets.
         """
-        best: dict[tuple[int, int], Any] = {(-1, 0): (0.0, ())}
-        for scores, pairs in zip(self._scores, self._pairs):
-            reached: dict[tuple[int, int], Any] = {}
-            for (previous, subset), (total, path) in sorted(best.items()):
-                for y, begun in enumerate(bits[previous]):
-                    score = total + (pairs.rows[previous][y] - REPEATED * bool(subset & begun))
-                    state = y, subset | begun
-                    if score > reached.get(state, (NEVER,))[0]:
-                        reached[state] = score, (y, path)
-            best = {state: (scores[state[0]] + x, path) for state, (x, path) in reached.items()}
-        _, path = max(map(best.get, sorted(best)), key=lambda scored: scored[0])
-        labels: list[int] = []
-        while path:
-            y, path = path
-            labels.append(y)
-        return labels[::-1]
+        states = [*product(range(len(bits[-1])), range(m))]
+        tables = {
+            pairs: PairTable(
+                [
+                    [
+                        pairs.rows[previous][y] - REPEATED * bool(begun & bits[previous][y])
+                        if subset == begun | bits[previous][y]
+                        else NEVER
+                        for y, subset in states
+                    ]
+                    for previous, begun in [*states, (-1, 0)]
+                ]
+            )
+            for pairs in {*self.pairs}
+        }
+        scores = [[score for score in row for _ in range(m)] for row in self.scores]
+        return Chain(scores, [tables[pairs] for pairs in self.pairs])
 
-    def marginals(self) -> list[list[float]]:
+    def marginals(self) -> Rows:
         """Compute p(y_t = y | x): [T, Y]."""
         alphas, betas, _ = self._sums
         return [[*map(mul, a, b)] for a, b in zip(alphas, betas)]
@@ -567,15 +534,15 @@ class Chain:
         alphas, betas, powers = self._sums
         p = alphas[begin][labels[0]]
         for t, (previous, y) in enumerate(pairwise(labels), begin + 1):
-            p *= self._pairs[t].powers[previous][y] * powers[t][y]
+            p *= self.pairs[t].powers[previous][y] * powers[t][y]
         return p * betas[begin + len(labels) - 1][labels[-1]]
 
     @cached_property
-    def _sums(self) -> tuple[list[list[float]], list[list[float]], list[list[float]]]:
+    def _sums(self) -> tuple[Rows, Rows, Rows]:
         """Sums over paths up to each word, and behind it; exp(scores) by which they are scaled."""
-        alphas: list[list[float]] = []
-        powers: list[list[float]] = []
-        for scores, pairs in zip(self._scores, self._pairs):
+        alphas: Rows = []
+        powers: Rows = []
+        for scores, pairs in zip(self.scores, self.pairs):
             top = max(scores)
             power = [math.exp(x - top) for x in scores]
             sums: Iterable[float] = pairs.powers[-1]
@@ -587,7 +554,7 @@ class Chain:
             alphas.append([x / norm for x in alpha])
             powers.append([x / norm for x in power])
         betas = [[1.0] * len(row) for row in powers[-1:]]
-        for power, pairs in zip(powers[:0:-1], self._pairs[:0:-1]):
+        for power, pairs in zip(powers[:0:-1], self.pairs[:0:-1]):
             behind = [*map(mul, power, betas[-1])]
             betas.append([sum(map(mul, row, behind)) for row in pairs.powers[:-1]])
         return alphas, betas[::-1], powers
@@ -636,17 +603,12 @@ class Model:
     def explain(self, text: str, token: int) -> list[tuple[str, dict[str, float]]]:
         """Return the features of a token and their weights by label, the strongest first.
 
-        Weights of label pairs are by both labels, as in "O B-PER", "^ O" at the beginning.
+        RAISES: ValueError for a blank.
         """
         reading = self._read(text)
-        if token not in reading.positions:
-            raise ValueError(f"Token {token} is a blank, or the text has no such token.")
-        pairs = [f"{a} {y}" for a in (*self.labels, "^") for y in self.labels]
-        weights: dict[str, dict[str, float]] = {}
         features = self._features.named(reading, reading.positions.index(token))
-        for name, is_pair, label, weight in features:
-            weights.setdefault(name, {})[(pairs if is_pair else self.labels)[label]] = weight
-        return sorted(weights.items(), key=lambda named: -max(map(abs, named[1].values())))
+        named = [(name, {self.labels[y]: x for y, x in weights}) for name, weights in features]
+        return sorted(named, key=lambda feature: -max(map(abs, feature[1].values())))
 
     def _read(self, text: str) -> Reading:
         if not isinstance(text, str) or re.search("[\ud800-\udfff]", text):
@@ -659,21 +621,24 @@ class Model:
         scores = self._features.scores(reading)
         masks = [(t, self.fields["begins"]) for t in reading.apart]
         for t, mask in [*masks, (-1, self.fields["ends"])] if scores else ():
-            scores[t] = [*map(add, scores[t], allowed(mask))]
+            scores[t] = [*map(add, scores[t], mask)]
         return Chain(scores, self._features.pairs(reading))
 
     def _path(self, chain: Chain) -> list[int]:
         """Find the best labels, with the weight of the outside label, and names at most once."""
-        begun, tracked = self.fields["once"], dict[str, int]()
-        chain = chain.preferring(self.fields["outside_weight"])
-        path = chain.labels()
-        while len(self.labels) << len(tracked) + 1 <= MOST_STATES:
-            steps = [begun[previous][y] for previous, y in pairwise((-1, *path))] if begun else []
+        begun, weight = self.fields["once"], self.fields["outside_weight"]
+        chain = Chain([[row[0] + weight, *row[1:]] for row in chain.scores], chain.pairs)
+        path, m = chain.labels(), 1
+        tracked: dict[str, int] = {}
+        while begun and 2 * m * len(self.labels) <= MOST_STATES:
+            steps = [begun[previous][y] for previous, y in pairwise((-1, *path))]
             again = [x for k, x in enumerate(steps) if x in {*steps[:k]} - {"", *tracked}]
             if not again:
                 break
-            tracked[again[0]] = 1 << len(tracked)
-            path = chain.once([[tracked.get(name, 0) for name in row] for row in begun])
+            tracked[again[0]] = m
+            m *= 2
+            bits = [[tracked.get(name, 0) for name in row] for row in begun]
+            path = [state // m for state in chain.tracking(bits, m).labels()]
         return path
 
     def _spans(self, path: Sequence[int]) -> list[tuple[int, int, str]]:

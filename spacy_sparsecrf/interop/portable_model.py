@@ -34,6 +34,7 @@ _ATOM = (
 )
 _ATOM += r"+(?:-[^\\\[\]])?\]|\(\?:|[()|^$.])"
 _PORTABLE = re.compile(rf"(?:{_ATOM}(?:(?:[*+?]|\{{\d+(?:,\d*)?\}})\??(?![*+?{{]))?)*")
+_NEVER = -1_000_000_000_000_000  # score of invalid transitions
 _SETS = ("doc.ents", "token.ent_iob", "token.ent_type", "doc.spans", "token.tag", "token.pos")
 _SENTENCES = ("token.is_sent_start", "doc.sents")
 
@@ -84,16 +85,16 @@ def _masks(target: Any, labels: Sequence[str], valid: Any) -> dict[str, Any]:
     has_longer = kinds and target.scheme.name == "IOB2"
     inside = {label[2:]: y for y, label in enumerate(labels) if label[:2] == "I-"}
     return {
-        "valid": [*map(_mask, valid[:, :-1])],
-        "ends": _mask(valid[:-1, -1]),
-        "begins": _mask(begins),
+        "valid": _scores(valid[:, :-1]),
+        "ends": _scores(valid[:-1, -1]),
+        "begins": _scores(begins),
         "starts": Once(labels, kinds, only_types=True).begun,
         "longer": inside if has_longer else {},
     }
 
 
-def _mask(row: Any) -> str:
-    return "".join("01"[int(ok)] for ok in row)
+def _scores(is_valid: Any) -> Any:
+    return np.where(is_valid, 0, _NEVER).tolist()
 
 
 def with_head(body: bytes) -> bytes:

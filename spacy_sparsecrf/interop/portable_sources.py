@@ -67,11 +67,11 @@ def _like_num(nlp: Language, pipe: SparseCRFPipe, words: Iterable[str]) -> list[
         for text in listed
         if isinstance(text, str) and text
     }
-    plain: dict[str, Any] = {"words": (), "endings": (), "signs": ""}
+    plain: dict[str, Any] = {"words": (), "endings": (), "sign": ""}
     fields: dict[str, Any] = {
         "words": sorted(x for x in texts if function(x) and not portable.like_num(x, **plain)),
         "endings": sorted(x for x in texts if x.isalpha() and function(f"21{x}")),
-        "signs": "%" if function("5%") else "",
+        "sign": "%" if function("5%") else "",
     }
     others = [x for x in words if bool(function(x)) != bool(portable.like_num(x, **fields))]
     if others:
