@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, groupby, pairwise, product
-from operator import add, mul
+from operator import add, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -307,8 +307,8 @@ class Reading(NamedTuple):
 class Template(NamedTuple):
     """What features read, and their weights.
 
-    reads: number of an attribute, offset, and whether it is a position in the text; weights: by
-    values joined by tabs: labels, or numbers of label pairs, each before its weight.
+    reads: number of an attribute, offset, and whether that is a position in the text; weights: by
+    values joined by tabs, labels or numbers of label pairs, each before its weight.
     """
 
     name: str
@@ -329,11 +329,8 @@ class Features:
         }
         self._unseen = dict.fromkeys(map(ord, model["unseen"]))
         self._near, self._wide, self._bigrams = (
-            [Template(name, reads, dict(zip(x[::2], x[1::2]))) for name, reads, x in templates]
-            for templates in (
-                [(name, reads, lines.split("\n")) for name, reads, lines in model[kind]]
-                for kind in ("near", "wide", "bigrams")
-            )
+            [Template(*template) for template in model[kind]]
+            for kind in ("near", "wide", "bigrams")
         )
         self._weights = lru_cache(MOST_CACHED)(self._read_weights)
         self._word = lru_cache(MOST_CACHED)(self._read_word)
@@ -507,20 +504,15 @@ class Chain:
         bits: [Y + 1, Y], names that a step begins, as bit sets; m: number of bit sets.
         """
         states = [*product(range(len(bits[-1])), range(m))]
-        tables = {
-            pairs: PairTable(
-                [
-                    [
-                        pairs.rows[previous][y] - REPEATED * bool(begun & bits[previous][y])
-                        if subset == begun | bits[previous][y]
-                        else NEVER
-                        for y, subset in states
-                    ]
-                    for previous, begun in [*states, (-1, 0)]
-                ]
-            )
-            for pairs in {*self.pairs}
-        }
+
+        def expanded(rows: Rows) -> Iterator[list[float]]:
+            for previous, begun in [*states, (-1, 0)]:
+                costs = [REPEATED * bool(begun & bit) for bit in bits[previous]]
+                goals = [begun | bit for bit in bits[previous]]
+                row = [*map(sub, rows[previous], costs)]
+                yield [row[y] if subset == goals[y] else NEVER for y, subset in states]
+
+        tables = {pairs: PairTable([*expanded(pairs.rows)]) for pairs in {*self.pairs}}
         scores = [[score for score in row for _ in range(m)] for row in self.scores]
         return Chain(scores, [tables[pairs] for pairs in self.pairs])
 
@@ -641,16 +633,14 @@ class Model:
             path = [state // m for state in chain.tracking(bits, m).labels()]
         return path
 
-    def _spans(self, path: Sequence[int]) -> list[tuple[int, int, str]]:
+    def _spans(self, path: Sequence[int]) -> list[list[Any]]:
         """Return the spans that labels encode: the words begin:end, and the type."""
-        starts = self.fields["starts"]
-        spans: list[tuple[int, int, str]] = []
+        spans: list[list[Any]] = []
         for t, (previous, y) in enumerate(pairwise((-1, *path))):
-            if starts[previous][y]:
-                spans.append((t, t + 1, starts[previous][y]))
-            elif self.fields["kinds"][y]:
-                begin, _, kind = spans.pop()
-                spans.append((begin, t + 1, kind))
+            if kind := self.fields["starts"][previous][y]:
+                spans.append([t, t, kind])
+            if self.fields["kinds"][y]:
+                spans[-1][1] = t + 1
         return spans
 
 

@@ -95,9 +95,9 @@ def drawn_texts(fields: dict[str, Any], n: int = N_TEXTS) -> Iterator[str]:
     """Yield texts of words that a model knows; a third have special cases, signs and blanks."""
     words = [
         word
-        for _, [(number, *_)], lines in fields["near"]
+        for _, [(number, *_)], weights in fields["near"]
         if fields["attributes"][number][0] in ("orth", "lower")
-        for word in lines.split("\n")[::2]
+        for word in weights
     ]
     words = sorted({*words}) or ["word"]
     rng = random.Random(0)

@@ -194,7 +194,7 @@ def _features(nlp: Language, pipe: SparseCRFPipe, order: Sequence[int]) -> dict[
                 placed = template.attributes
                 reads = [[attributes.number(x.read), x.offset, +x.absolute] for x in placed]
                 kind = "bigrams" if is_pair else attributes.kind(reads)
-                templates[kind].append([template.key or ALWAYS, reads, "\n".join(sorted(block))])
+                templates[kind].append([template.key or ALWAYS, reads, dict(sorted(block.items()))])
     offsets = [abs(o) for of in templates.values() for _, x, _ in of for _, o, _ in x]
     return {
         "attributes": attributes.fields,
@@ -213,21 +213,19 @@ def _words(names: Names) -> set[str]:
     return {str(x) for text, x in parts if text.startswith(("orth", "lower"))}
 
 
-def _blocks(table: WeightTable, names: Names, order: Sequence[int]) -> dict[str, list[str]]:
-    """Return lines of the values of features, and of their weights, by the key of the template."""
+def _blocks(table: WeightTable, names: Names, order: Sequence[int]) -> dict[str, dict[str, str]]:
+    """Return the weights of features by the key of their template and their values."""
     position = {y: i for i, y in enumerate([*order, len(order)])}
-    blocks: dict[str, list[str]] = {}
+    blocks: dict[str, dict[str, str]] = {}
     for key, entries in groupby(table.entries(), lambda entry: entry[0][0]):
         parts = read_name(names[key])
         values = [_value(x) for _, x in parts]
-        if not {*"\t\n"}.intersection("".join(values)):
-            weights = sorted(
-                (position[y] + position.get(a, 0) * len(order), str(weight))
-                for (_, a, y), weight in entries
-            )
-            written = " ".join(f"{y} {weight}" for y, weight in weights)
-            lines = blocks.setdefault("|".join(text for text, _ in parts), [])
-            lines.append("\t".join(values) + "\n" + written)
+        weights = sorted(
+            (position[y] + position.get(a, 0) * len(order), str(weight))
+            for (_, a, y), weight in entries
+        )
+        block = blocks.setdefault("|".join(text for text, _ in parts), {})
+        block["\t".join(values)] = " ".join(f"{y} {weight}" for y, weight in weights)
     return blocks
 
 
