@@ -16,7 +16,6 @@ import fileinput
 import hashlib
 import json
 import math
-import os
 import re
 import unicodedata
 from array import array
@@ -29,8 +28,8 @@ from operator import add, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple
 
-HEAD = '{"format": "spacy-sparsecrf portable 1", "digest": "%s",'
-MOST_CACHED = 20_000  # distinct words, pieces of text and matrices
+HEAD = b'{"format": "spacy-sparsecrf portable 1", "digest": "%s",'
+CACHED = lru_cache(20_000)  # of distinct words, pieces of text and matrices
 MOST_STATES = 2048  # of the search for paths that repeat no name
 REPEATED = 1e9  # cost of a repetition, far above differences between scores of paths
 NEVER = -math.inf
@@ -73,7 +72,7 @@ class Tokenizer:
         self._patterns = {name: re.compile(text) for name, text in fields["patterns"].items()}
         self._rules: dict[str, list[str]] = fields["rules"]
         self._matched: dict[str, list[list[str]]] = fields["matched"]
-        self._texts = lru_cache(MOST_CACHED)(self._split)
+        self._texts = CACHED(self._split)
 
     def __call__(self, text: str) -> list[Token]:
         """Split a text at blanks, then each piece, then apply special cases of several tokens."""
@@ -88,8 +87,8 @@ class Tokenizer:
 
     def _split(self, text: str) -> list[str]:
         """Split a piece of text without spaces: affixes, then special cases, URLs and infixes."""
-        prefixes: list[str] = []
-        suffixes: list[str] = []
+        prefixes = []
+        suffixes = []
         while text and not self._patterns["token"].match(text) and text not in self._rules:
             head = self._length("prefix", text)
             tail = 0 if text[head:] in self._rules else self._length("suffix", text[head:])
@@ -132,8 +131,8 @@ class Tokenizer:
             for texts in self._matched.get(token.text, ())
             if [x.text for x in tokens[i : i + len(texts)]] == texts
         ]
-        covered: set[int] = set()
-        parts: dict[int, tuple[int, list[Token]]] = {}
+        covered = set[int]()
+        parts = {}
         for minus_n, i in sorted(matches):
             j, start = i - minus_n, tokens[i].start
             rule = self._rules.get(text[start : tokens[j - 1].end])
@@ -181,13 +180,13 @@ def like_num(text: str, words: Sequence[str], endings: Sequence[str], sign: str)
 def string_hash(text: str) -> int:
     """Return spaCy's hash of a string: MurmurHash64A of its UTF-8 with seed 1."""
     data, factor, mask = text.encode(), 0xC6A4A7935BD1E995, 2**64 - 1
-    tail = len(data) & ~7
     value = 1 ^ (len(data) * factor & mask)
-    for i in range(0, tail, 8):
-        block = int.from_bytes(data[i : i + 8], "little") * factor & mask
-        value = (value ^ ((block ^ block >> 47) * factor & mask)) * factor & mask
-    if data[tail:]:
-        value = (value ^ int.from_bytes(data[tail:], "little")) * factor & mask
+    for i in range(0, len(data), 8):
+        block = int.from_bytes(data[i : i + 8], "little")
+        if i + 8 <= len(data):
+            block = block * factor & mask
+            block = (block ^ block >> 47) * factor & mask
+        value = (value ^ block) * factor & mask
     value = (value ^ value >> 47) * factor & mask
     return value ^ value >> 47
 
@@ -332,9 +331,9 @@ class Features:
             [Template(*template) for template in model[kind]]
             for kind in ("near", "wide", "bigrams")
         )
-        self._weights = lru_cache(MOST_CACHED)(self._read_weights)
-        self._word = lru_cache(MOST_CACHED)(self._read_word)
-        self._pairs_of = lru_cache(MOST_CACHED)(self._sum_pairs)
+        self._weights = CACHED(self._read_weights)
+        self._word = CACHED(self._read_word)
+        self._pairs_of = CACHED(self._sum_pairs)
         distances = range(-self._margin, 0), range(1, self._margin + 1)
         self._outside = [[*map(self._edge, of_side)] for of_side in distances]
 
@@ -345,10 +344,10 @@ class Features:
 
     def read(self, tokens: list[Token]) -> Reading:
         """Read the tokens of a text."""
-        apart: list[int] = []
-        positions: list[int] = []
+        apart = []
+        positions = []
         breaks: list[int] = []
-        words: list[WordReading] = []
+        words = []
         n_breaks = -3  # blanks at the beginning of a text do not count
         for t, token in enumerate(tokens):
             word = self._word(token.text)
@@ -388,7 +387,7 @@ class Features:
         if view.isspace():
             n_lines = min(len(f"{view}.".splitlines()), 3)
             return WordReading(n_lines, [], {})
-        values: list[str] = []
+        values = []
         for name, *arguments in self._model["attributes"]:
             if name in ("cluster", "word_labels"):
                 arguments[0] = self._lists[arguments[0]]
@@ -486,11 +485,9 @@ class Chain:
         """
         best: Rows = []
         for scores, pairs in zip(self.scores, self.pairs):
-            tops: Iterable[float] = pairs.rows[-1]
-            if best:
-                ahead = best[-1]
-                tops = [max(map(add, ahead, column)) for column in pairs.columns]
-            best.append([*map(add, scores, tops)])
+            ahead = best[-1] if best else []
+            tops = [max(map(add, ahead, column)) for column in pairs.columns if best]
+            best.append([*map(add, scores, tops or pairs.rows[-1])])
         path = [x.index(max(x)) for x in best[-1:]]
         for ahead, pairs in zip(best[-2::-1], self.pairs[:0:-1]):
             steps = [*map(add, ahead, pairs.columns[path[-1]])]
@@ -533,15 +530,13 @@ class Chain:
     def _sums(self) -> tuple[Rows, Rows, Rows]:
         """Sums over paths up to each word, and behind it; exp(scores) by which they are scaled."""
         alphas: Rows = []
-        powers: Rows = []
+        powers = []
         for scores, pairs in zip(self.scores, self.pairs):
             top = max(scores)
             power = [math.exp(x - top) for x in scores]
-            sums: Iterable[float] = pairs.powers[-1]
-            if alphas:
-                ahead = alphas[-1]
-                sums = [sum(map(mul, ahead, column)) for column in pairs.power_columns]
-            alpha = [*map(mul, power, sums)]
+            ahead = alphas[-1] if alphas else []
+            sums = [sum(map(mul, ahead, column)) for column in pairs.power_columns if alphas]
+            alpha = [*map(mul, power, sums or pairs.powers[-1])]
             norm = sum(alpha)
             alphas.append([x / norm for x in alpha])
             powers.append([x / norm for x in power])
@@ -558,10 +553,10 @@ class Model:
     source: its path, or its contents. RAISES: ValueError for other data.
     """
 
-    def __init__(self, source: "str | os.PathLike[str] | bytes") -> None:
+    def __init__(self, source: str | Path | bytes) -> None:
         data = source if isinstance(source, bytes) else Path(source).read_bytes()
         head, _, body = data.partition(b"\n")
-        if head.decode("utf-8", "replace") != HEAD % hashlib.sha256(body).hexdigest():
+        if head != HEAD % hashlib.sha256(body).hexdigest().encode():
             reason = "This is no model of `export --format portable`, it is cut off or damaged, or"
             raise ValueError(f"{reason} of another version: copy it again, with its crf.py.")
         self.fields: Fields = json.loads(data)
@@ -575,7 +570,7 @@ class Model:
         tokens = [token._replace(label=self.fields["blank"]) for token in reading.tokens]
         chain = self._chain(reading)
         path = self._path(chain)
-        spans: list[TextSpan] = []
+        spans = []
         for begin, end, kind in self._spans(path):
             labels, longer = path[begin:end], self.fields["longer"].get(kind)
             score = chain.probability(begin, labels)
@@ -602,7 +597,7 @@ class Model:
         named = [(name, {self.labels[y]: x for y, x in weights}) for name, weights in features]
         return sorted(named, key=lambda feature: -max(map(abs, feature[1].values())))
 
-    def _read(self, text: str) -> Reading:
+    def _read(self, text: Any) -> Reading:
         if not isinstance(text, str) or re.search("[\ud800-\udfff]", text):
             reason = "A text is a string of whole characters, without halves of surrogate pairs"
             raise ValueError(f"{reason}, not {type(text).__name__} {text!r:.60}")

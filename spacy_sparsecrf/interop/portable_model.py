@@ -99,7 +99,7 @@ def _scores(is_valid: Any) -> Any:
 
 def with_head(body: bytes) -> bytes:
     """Put the line with format, version and digest before the other fields of model.json."""
-    return (portable.HEAD % hashlib.sha256(body).hexdigest()).encode() + b"\n" + body
+    return portable.HEAD % hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
 def _check(nlp: Language, pipe: SparseCRFPipe) -> None:
