@@ -303,7 +303,7 @@ class Reading(NamedTuple):
     columns: list[list[str]]
 
 
-class Template(NamedTuple):
+class WeightedTemplate(NamedTuple):
     """What features read, and their weights.
 
     reads: number of an attribute, offset, and whether that is a position in the text; weights: by
@@ -328,7 +328,7 @@ class Features:
         }
         self._unseen = dict.fromkeys(map(ord, model["unseen"]))
         self._near, self._wide, self._bigrams = (
-            [Template(*template) for template in model[kind]]
+            [WeightedTemplate(*template) for template in model[kind]]
             for kind in ("near", "wide", "bigrams")
         )
         self._weights = CACHED(self._read_weights)
@@ -426,7 +426,9 @@ class Features:
                     row[label] += weight
         return scores
 
-    def _present(self, template: Template, reading: Reading) -> Iterator[tuple[int, str, str]]:
+    def _present(
+        self, template: WeightedTemplate, reading: Reading
+    ) -> Iterator[tuple[int, str, str]]:
         """Yield words, and values and weights of a template's features there."""
         n = len(reading.positions)
         columns = []

@@ -25,7 +25,7 @@ from ..pipeline.features.featurizer import Featurizer
 from ..pipeline.targets.entities import Entities
 from ..pipeline.targets.spans import SpanGroups, SpanTarget
 from ..pipeline.targets.token_attribute import TokenTarget
-from .portable_sources import Sources
+from .portable_sources import ReaderSources
 from .portable_tokenizer import refused, tokenizer_fields
 
 # Expressions that `regex`, `re` and JavaScript read alike.
@@ -149,7 +149,7 @@ def _check(nlp: Language, pipe: SparseCRFPipe) -> None:
 class _Attributes:
     """The attributes that templates read, numbered in the order in which they are asked for."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: ReaderSources) -> None:
         self._sources = sources
         self._numbers: dict[Attribute, int] = {}
         self.fields: list[list[Any]] = []
@@ -184,7 +184,7 @@ def _features(nlp: Language, pipe: SparseCRFPipe, order: Sequence[int]) -> dict[
     model, _ = Temperature(pipe.settings.decoding.temperature).prepare(pipe.model, None)
     features: Any = pipe.features
     names = pipe.named()
-    sources = Sources(nlp, pipe, words=_words(names))
+    sources = ReaderSources(nlp, pipe, words=_words(names))
     attributes = _Attributes(sources)
     templates: dict[str, list[Any]] = {"near": [], "wide": [], "bigrams": []}
     for table, is_pair in ((model.unigram, False), (model.bigram, True)):

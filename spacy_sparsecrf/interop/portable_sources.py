@@ -17,7 +17,7 @@ from ..pipeline.features.classes import WordClasses
 from .portable_tokenizer import refused
 
 
-class Sources:
+class ReaderSources:
     """What attributes read. words: that the model knows."""
 
     def __init__(self, nlp: Language, pipe: SparseCRFPipe, words: Iterable[str]) -> None:
