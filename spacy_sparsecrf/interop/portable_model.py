@@ -79,9 +79,11 @@ def portable_model(nlp: Language, pipe: SparseCRFPipe) -> bytes:
 
 def _masks(target: Any, labels: Sequence[str], valid: Any) -> dict[str, Any]:
     """Return which steps are valid, and which begin spans. valid: [Y + 1, Y + 1]."""
-    begins, kinds = np.ones(len(labels), np.bool_), list[str]()
+    begins = np.ones(len(labels), np.bool_)
+    kinds: list[str] = []
     if isinstance(target, SpanTarget):
-        begins, kinds = target.valid_transitions(labels)[-1, :-1], target.names_of(labels)
+        begins = target.valid_transitions(labels)[-1, :-1]
+        kinds = [*target.names_of(labels)]
     has_longer = kinds and target.scheme.name == "IOB2"
     inside = {label[2:]: y for y, label in enumerate(labels) if label[:2] == "I-"}
     return {
