@@ -44,7 +44,8 @@ def portable_model(nlp: Language, pipe: SparseCRFPipe) -> bytes:
 
     RAISES: SparseCRFError that names a setting or template that the reader lacks.
     """
-    _check(nlp, pipe)
+    _check(pipe)
+    _check_pipes(nlp, pipe)
     decoding, target = pipe.settings.decoding, pipe.target
     names = pipe.model.labels
     favourite, weight = pipe.setup.preference(names) or (0, 0.0)
@@ -103,7 +104,7 @@ def with_head(body: bytes) -> bytes:
     return portable.HEAD % hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def _check(nlp: Language, pipe: SparseCRFPipe) -> None:
+def _check(pipe: SparseCRFPipe) -> None:
     """Refuse settings. RAISES: SparseCRFError."""
     model, decoding, features = pipe.model, pipe.settings.decoding, pipe.features
     block = f"[components.{pipe.name}"
@@ -139,6 +140,10 @@ def _check(nlp: Language, pipe: SparseCRFPipe) -> None:
     for reason, (holds, remedy) in refusals.items():
         if holds:
             raise refused(pipe, reason, remedy)
+
+
+def _check_pipes(nlp: Language, pipe: SparseCRFPipe) -> None:
+    """Refuse pipes that may change what the component writes or reads. RAISES: SparseCRFError."""
     watched = {*_SETS, *(_SENTENCES if pipe.settings.sequences == "sents" else ())}
     for name, other in nlp.pipeline:
         assigns = nlp.get_pipe_meta(name).assigns
