@@ -100,7 +100,8 @@ class TypeCounts:
         """
         sources = Counter(source for source, *_ in self.docs)
         source, n, n_docs = self.docs[at[0]][0], len(at), len(self.docs)
-        is_one = all(self.docs[i][0] == source for i in at) and len(sources) > 1
+        # Docs that no command has converted have no source.
+        is_one = bool(source) and all(self.docs[i][0] == source for i in at) and len(sources) > 1
         if is_one and (sources[source] / n_docs) ** n < _CHANCE:
             others = n_docs - sources[source]
             return f"{n} of {sources[source]} Docs of {source}, in none of {others} others"

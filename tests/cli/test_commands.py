@@ -335,7 +335,7 @@ def test_lost_and_rare_labels_are_told(nlp, tmp_path):
     docs = [Doc(nlp.vocab, **words, tags=["X", "Y", "Z"])]
     DocBin(docs=docs, attrs=["TAG"]).to_disk(tmp_path / "a.spacy")
     with pytest.warns(SparseCRFWarning, match="SCW208"):
-        shown = run("debug", tmp_path / "x", tmp_path / "a.spacy", "--steps", 0).stdout
+        shown = run("debug", tmp_path / "x", tmp_path / "a.spacy", "--steps", 0).output
     shown = " ".join(shown.split())
     assert "1 Docs, 2 tokens, 1 of them with a gold label" in shown
     assert "1 labels of fewer than 10 tokens: Z" in shown

@@ -40,7 +40,7 @@ def test_labels_of_another_scheme_need_the_option(tmp_path):
     text = conllu([("New", "ner=B-LOC"), ("York", "ner=E-LOC"), ("Ann", "ner=S-PER")])
     _, ents = converted(tmp_path, text, "--scheme", "bioes")
     assert ents == [[("New York", "LOC"), ("Ann", "PER")]]
-    refused = run("convert", tmp_path / "a.conllu", tmp_path / "a.spacy", code=1).stderr
+    refused = run("convert", tmp_path / "a.conllu", tmp_path / "b.spacy", code=1).stderr
     assert "SC615" in refused and "bioes fits" in " ".join(refused.split())
 
 

@@ -39,7 +39,8 @@ def test_labels_that_occur_in_the_development_set_only(corpus, tmp_path):
     config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
     config["paths"]["dev"] = str(tmp_path / "dev.spacy")
     config["training"]["max_steps"] = 1
-    trained, _ = loop(init_nlp(config), tmp_path)
+    with pytest.warns(SparseCRFWarning, match=r"SCW239.*UNSEEN \(1\)"):
+        trained, _ = loop(init_nlp(config), tmp_path)
     assert "UNSEEN" not in trained.get_pipe("sparse_crf").labels
     assert spacy.load(tmp_path / "model-best").meta["performance"]["tag_acc"] == 0.5
 

@@ -113,7 +113,9 @@ def run_command(line: str) -> str:
         lines = Path(words[2]).read_text(encoding="utf-8").splitlines(keepends=True)
         return "".join(lines[: -int(words[1])])
     assert words[:2] == ["python", "-m"], line
-    own = {"spacy_sparsecrf": lambda *rest: run(*rest).stdout, "spacy": run_spacy}
+    # A terminal shows warnings, a file does not have them.
+    shown = "stdout" if target else "output"
+    own = {"spacy_sparsecrf": lambda *rest: getattr(run(*rest), shown), "spacy": run_spacy}
     output = COLOUR.sub("", own[words[2]](*words[3:]))
     if target:
         Path(target).write_text(output, encoding="utf-8")

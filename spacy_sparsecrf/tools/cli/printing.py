@@ -32,9 +32,12 @@ class _Printer(Printer):
         return super().text(printable(title), printable(text), **options)
 
     def warn(self, *texts: Any, **options: Any) -> Any:
-        """Print a warning to stderr."""
+        """Print a warning to stderr, in order with the texts of stdout."""
+        sys.stdout.flush()
         with redirect_stdout(sys.stderr):
-            return super().warn(*texts, **options)
+            printed = super().warn(*texts, **options)
+        sys.stderr.flush()
+        return printed
 
     def divider(self, text: Any = "", **options: Any) -> None:  # type: ignore[override]
         title, line = printable(text), "=" * max(0, (LINE - len(printable(text))) // 2 - 2)
