@@ -23,13 +23,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby, pairwise
-from operator import add, mul
+from itertools import accumulate, groupby, pairwise, product
+from operator import add, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple
 
 HEAD = b'{"format": "spacy-sparsecrf portable 1", "digest": "%s",'
 CACHED = lru_cache(20_000)  # of distinct words, pieces of text and matrices
+MOST_STATES = 2048  # of the search for paths that repeat no name
+REPEATED = 1e9  # cost of a repetition, far above differences between scores of paths
+NEVER = -math.inf
 Rows = list[list[float]]
 Fields = dict[str, Any]
 Weights = tuple[tuple[int, float], ...]  # of labels, or numbers of label pairs
@@ -493,6 +496,25 @@ class Chain:
             path.append(steps.index(max(steps)))
         return path[::-1]
 
+    def tracking(self, bits: Sequence[Sequence[int]], m: int) -> "Chain":
+        """Return the chain in which repetitions of names cost `REPEATED`.
+
+        State y * m + subset is a label and the names begun.
+        bits: [Y + 1, Y], names that a step begins, as bit sets; m: number of bit sets.
+        """
+        states = [*product(range(len(bits[-1])), range(m))]
+
+        def expanded(rows: Rows) -> Iterator[list[float]]:
+            for previous, begun in [*states, (-1, 0)]:
+                costs = [REPEATED * bool(begun & bit) for bit in bits[previous]]
+                goals = [begun | bit for bit in bits[previous]]
+                row = [*map(sub, rows[previous], costs)]
+                yield [row[y] if subset == goals[y] else NEVER for y, subset in states]
+
+        tables = {pairs: PairTable([*expanded(pairs.rows)]) for pairs in {*self.pairs}}
+        scores = [[score for score in row for _ in range(m)] for row in self.scores]
+        return Chain(scores, [tables[pairs] for pairs in self.pairs])
+
     def marginals(self) -> Rows:
         """Compute p(y_t = y | x): [T, Y]."""
         alphas, betas, _ = self._sums
@@ -549,9 +571,7 @@ class Model:
         reading = self._read(text)
         tokens = [token._replace(label=self.fields["blank"]) for token in reading.tokens]
         chain = self._chain(reading)
-        weight = self.fields["outside_weight"]
-        preferring = [[row[0] + weight, *row[1:]] for row in chain.scores]
-        path = Chain(preferring, chain.pairs).labels()
+        path = self._path(chain)
         spans = []
         for begin, end, kind in self._spans(path):
             labels, longer = path[begin:end], self.fields["longer"].get(kind)
@@ -592,6 +612,23 @@ class Model:
         for t, mask in [*masks, (-1, self.fields["ends"])] if scores else ():
             scores[t] = [*map(add, scores[t], mask)]
         return Chain(scores, self._features.pairs(reading))
+
+    def _path(self, chain: Chain) -> list[int]:
+        """Find the best labels, with the weight of the outside label, and names at most once."""
+        begun, weight = self.fields["once"], self.fields["outside_weight"]
+        chain = Chain([[row[0] + weight, *row[1:]] for row in chain.scores], chain.pairs)
+        path, m = chain.labels(), 1
+        tracked: dict[str, int] = {}
+        while begun and 2 * m * len(self.labels) <= MOST_STATES:
+            steps = [begun[previous][y] for previous, y in pairwise((-1, *path))]
+            again = [x for k, x in enumerate(steps) if x in {*steps[:k]} - {"", *tracked}]
+            if not again:
+                break
+            tracked[again[0]] = m
+            m *= 2
+            bits = [[tracked.get(name, 0) for name in row] for row in begun]
+            path = [state // m for state in chain.tracking(bits, m).labels()]
+        return path
 
     def _spans(self, path: Sequence[int]) -> list[list[Any]]:
         """Return the spans that labels encode: the words begin:end, and the type."""

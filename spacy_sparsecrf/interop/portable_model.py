@@ -70,6 +70,7 @@ def portable_model(nlp: Language, pipe: SparseCRFPipe) -> bytes:
         "thresholds": {kind: thresholds.get(kind, threshold) for kind in kinds if kind},
         "least": [0.0 if is_spans else thresholds.get(x, threshold) for x in labels],
         "outside_weight": weight / decoding.temperature,
+        "once": pipe.setup.once(labels).begun if decoding.once else [],
         "tokenizer": tokenizer_fields(nlp, pipe),
         **_features(nlp, pipe, order),
     }
@@ -119,10 +120,6 @@ def _check(pipe: SparseCRFPipe) -> None:
         f'{block}.decoding] method = "posterior"': (
             decoding.method == "posterior",
             'Set method = "viterbi", which needs no training',
-        ),
-        f"{block}.decoding] once = {[*decoding.once]}": (
-            decoding.once,
-            "Set once = [], which needs no training, and choose one of equal types yourself",
         ),
         f"{block}.features] is no list of templates": (
             not is_template,

@@ -96,8 +96,9 @@ CASES: dict[str, dict[str, Any]] = {
         "decoding": {"thresholds": {"CITY": 0.95}, "outside_weight": -2.0, "temperature": 1.7},
         "target": {"@crf_targets": "spacy_sparsecrf.Entities.v1", "scheme": "BILUO"},
     },
-    "IOB2": {
+    "once": {
         "templates": ["@entities"],
+        "decoding": {"once": ["PERSON", "PRODUCT"]},
         "target": {"@crf_targets": "spacy_sparsecrf.Entities.v1", "scheme": "IOB2"},
     },
     "features": {"templates": EVERYTHING, "learning": {"dtype": "float64"}},
@@ -307,14 +308,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"templates": ["u:ngrams(2,3)[0]", "b:"]}, "reads ngrams"),
     ({"templates": ['u:regex("[A-Z]\\w")[0]', "u:lower[0]"]}, "reads regex"),
     ({"templates": ["u:lower[0]"], "decoding": {"method": "posterior"}}, 'method = "posterior"'),
-    (
-        {
-            "factory": "sparse_crf_ner",
-            "templates": ["@entities"],
-            "decoding": {"once": ["PERSON"]},
-        },
-        "once = ['PERSON']",
-    ),
     ({"templates": ["u:lower[0]"], "model": "maxent"}, 'model = "maxent"'),
     (
         {"templates": ["u:lower[0]"], "learning": {"store_feature_names": False}},
