@@ -396,7 +396,7 @@ class Features:
         return WordReading(0, values, self._sums(values))
 
     def _edge(self, distance: int) -> WordReading:
-        """Return what is read at a distance from the sequence, < 0 before it."""
+        """Return what is read outside the sequence. distance: < 0 before its first word."""
         value = f" {'^' if distance < 0 else '$'}{min(abs(distance), self._model['edges'])}"
         values: list[str] = [value] * len(self._model["attributes"])
         return WordReading(0, values, self._sums(values))

@@ -126,7 +126,9 @@ class RecordReader:
         wrong = [
             i
             for i, record in enumerate(records)
-            if "\n" in record.text and _n_fit([record], self.nlp, _NONE) < len(record.marks)
+            if record.marks
+            and "\n" in record.text
+            and _n_fit([record], self.nlp, _NONE) < len(record.marks)
         ]
         for what, change in _LINE_ENDS.items():
             n_fit = {i: _n_fit([records[i]], self.nlp, change) for i in wrong}
@@ -213,7 +215,7 @@ class RecordReader:
     def _check(self) -> None:
         """Check what was read. RAISES: SparseCRFError, see `docs`."""
         path, n = self.source.path, len(self.misfits)
-        # Of lines, those that are no JSON were read before the others.
+        # Lines without JSON were found before the others.
         invalid = sorted(self.source.invalid, key=lambda entry: (len(entry[0]), entry[0]))
         if invalid and not self.skips_invalid:
             listed = "; ".join(map(": ".join, invalid[:_SHOWN]))

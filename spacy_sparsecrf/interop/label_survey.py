@@ -1,8 +1,9 @@
-"""Types of spans in converted Docs: those that annotators looked for, and messages about others."""
+"""Types of spans in converted Docs: which annotators looked for, and messages about others."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from spacy.tokens import Doc
 
@@ -16,21 +17,22 @@ from .label_map import LabelMap
 class LabelSurvey:
     """Counts the labels of converted Docs.
 
-    source: the file, which is noted in the Docs; lang: of the Docs; listed: the only types that
-    annotators looked for, separated by commas, which are noted too; "": all.
+    source: the file, which is noted in the Docs; lang: of the Docs; annotated: the only types that
+    annotators looked for, which are noted too; empty: all.
     """
 
     source: str
     lang: str
-    listed: str
+    annotated: Sequence[str]
     labels: LabelMap
     types: TypeCounts = field(default_factory=TypeCounts)
     tags: TypeCounts = field(default_factory=lambda: TypeCounts(""))
 
-    @property
-    def annotated(self) -> list[str]:
-        """The only types that annotators looked for."""
-        return [name.strip() for name in self.listed.split(",") if name.strip()]
+    @classmethod
+    def of(cls, source: Path, lang: str, types: Iterable[str], labels: LabelMap) -> "LabelSurvey":
+        """Create a survey. types: for `annotated`, names or several, separated by commas."""
+        names = (name.strip() for name in ",".join(types).split(","))
+        return cls(str(source), lang, annotated=[*filter(None, names)], labels=labels)
 
     def add(self, doc: Doc) -> Doc:
         """Count the labels of a Doc. RETURNS: the Doc."""

@@ -75,7 +75,7 @@ def _like_num(nlp: Language, pipe: SparseCRFPipe, words: Iterable[str]) -> list[
     }
     others = [x for x in words if bool(function(x)) != bool(portable.like_num(x, **fields))]
     if others:
-        reason = f"like_num of language '{nlp.lang}' has rules of its own for {others[:3]}"
+        reason = f"like_num of language '{nlp.lang}' answers otherwise for {others[:3]}"
         raise refused(pipe, reason, "Train without templates of like_num")
     return [*fields.values()]
 

@@ -168,7 +168,8 @@ def split(docs: Sequence[Doc], shares: Sequence[float], seed: int) -> list[list[
         fitting = [group for group in order if len(group) <= most] or order[:]
         while fitting and len(part) < most:
             part += fitting.pop()
-        order = [group for group in order if group[0] not in part]
+        taken = {*part}
+        order = [group for group in order if group[0] not in taken]
     if not order:
         what = f"of {len(docs)} Docs in {len(units)} documents, no part may be empty"
         raise refused_option("dev or --test", " and ".join(map(str, shares)), what)

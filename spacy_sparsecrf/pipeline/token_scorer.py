@@ -34,12 +34,16 @@ def _score(attr: str, examples: Iterable[Example], **kwargs: Any) -> dict[str, A
     if not scored:
         return {}
     examples, name = [*examples], scored.removeprefix(PREFIX)
-    read: dict[str, Any] = {"getter": partial(_label, scored), "missing_values": {""}}
+    read: dict[str, Any] = {}
+    if scored == "morph":
+        read = {"getter": _morphology_key}
+    elif scored.startswith(PREFIX):
+        read = {"getter": partial(_label, scored), "missing_values": {""}}
     scores: dict[str, Any] = _score_others(examples, scored, outside) if outside else {}
     scores |= Scorer.score_token_attr(examples, name, **read)
     if scored == "morph":
         # Feature by feature too, as spaCy's morphologizer does.
-        scores |= Scorer.score_token_attr_per_feat(examples, name, getter=_morphology_key)
+        scores |= Scorer.score_token_attr_per_feat(examples, name, **read)
     return scores
 
 

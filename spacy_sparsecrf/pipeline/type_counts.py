@@ -77,11 +77,13 @@ class TypeCounts:
             )
         )
         texts = [*accumulate(is_new)]
+        sources = Counter(source for source, *_ in self.docs)
         docs_with = defaultdict(list)
         for i, (_, _, names) in enumerate(self.docs):
             for name in names:
                 docs_with[name].append(i)
-        shown = {x: text for x, at in docs_with.items() if (text := self._place(at, texts))}
+        places = {name: self._place(at, texts, sources) for name, at in docs_with.items()}
+        shown = {name: place for name, place in places.items() if place}
         if not shown:
             return ""
         others = ",".join([name for name in self.n if name not in shown][:_SHOWN]) or "TYPES"
@@ -93,12 +95,12 @@ class TypeCounts:
             "nothing there is one"
         )
 
-    def _place(self, at: Sequence[int], texts: Sequence[int]) -> str:
+    def _place(self, at: Sequence[int], texts: Sequence[int], sources: Mapping[str, int]) -> str:
         """Describe the part that has a type; "" if it may be there by chance.
 
-        at: the Docs with the type; texts: number, from 1, of the document of each Doc.
+        at: the Docs with the type; texts: number, from 1, of the document of each Doc; sources:
+        number of Docs by file.
         """
-        sources = Counter(source for source, *_ in self.docs)
         source, n, n_docs = self.docs[at[0]][0], len(at), len(self.docs)
         # Docs that no command has converted have no source.
         is_one = bool(source) and all(self.docs[i][0] == source for i in at) and len(sources) > 1

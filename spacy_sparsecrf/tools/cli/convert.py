@@ -127,7 +127,7 @@ def convert(
             read = open_source(source, kind, names, attribute)
             sentences = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
             converted = map(labels.rename, sentences)
-        survey = LabelSurvey(str(source), lang, ",".join(annotated), labels)
+        survey = LabelSurvey.of(source, lang, types=annotated, labels=labels)
         cuts = TokenCuts(nlp.tokenizer)
         try:
             shares = {"dev": dev, "test": test}
