@@ -83,8 +83,8 @@ def test_convergence_is_linear(solver):
     gaps = []
     while not gaps or gaps[-1] > 1e-9 * lowest:
         assert len(gaps) < 500
-        objective = solver.step(working, penalty, state).objective
-        gaps.append(lowest - state.dual if is_dual else objective - lowest)
+        report = solver.step(working, penalty, state)
+        gaps.append(lowest - report.bound if is_dual else report.objective - lowest)
     # Sequences are unseen at first; then the logarithm of the gap falls linearly.
     logs = np.log(gaps[2:])
     assert len(logs) >= 8

@@ -95,19 +95,22 @@ def test_a_dual_solver_converges_by_its_bound(seed, l2):
         assert report.objective <= least * (1.0 + 1e-3)
 
 
-def test_a_dual_that_improves_is_not_idle():
-    """Also where the objective is far above the dual, because l2 is small against the weights."""
+@pytest.mark.parametrize("weight", [30.0, 1e3, 1e6])
+def test_a_dual_solver_does_not_end_far_from_the_minimum_however_small_l2_is(weight):
     problem, observations = random_problem(200, 2, [3, 1, 4, 2], n_values=3)
     builder = CorpusBuilder()
-    builder.add(observations, problem.corpus.labels, np.full(4, 30.0))
-    solver = OEG(inner_iterations=1)
-    training = training_of(builder.build(), ["a", "b"], solver, l1=0.0, l2=1e-4)
-    duals = []
-    for _ in range(60):
-        report = training.step()
-        duals.append(report.objective - report.gap)
-        assert not report.end
-    assert min(np.diff(duals)) > 0.0 and report.objective > 100 * duals[-1]
+    builder.add(observations, problem.corpus.labels, np.full(4, weight))
+    corpus, runs = builder.build(), []
+    for solver in OEG(inner_iterations=1), OWLQN(history=100, tolerance=1e-9, window=0.0):
+        training = training_of(corpus, ["a", "b"], solver, l1=0.0, l2=1e-4)
+        for _ in range(300):
+            if training.step().end:
+                break
+        runs.append(training)
+    least, report = runs[1].objective, runs[0].report
+    # It is slow there: most of these runs have not ended.
+    assert not report.end or report.objective <= 1.001 * least
+    assert report.objective - report.gap <= least * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.1])

@@ -74,6 +74,8 @@ class StepReport:
     gap : float
         Bound on the objective minus its minimum (see `ElasticNet.gap`); infinite where none is
         known.
+    bound : float
+        Lower bound of the minimum that the solver raises; minus infinity if it has none.
     end : str
         How the run has ended: CONVERGED, or IDLE if it no longer improves; "" if it has not ended.
 
@@ -89,6 +91,7 @@ class StepReport:
     passes: float
     converged: bool
     gap: float = math.inf
+    bound: float = -math.inf
     end: str = ""
 
     @property

@@ -186,8 +186,9 @@ class Run:
         """
         solver, size = self._solver, abs(report.objective)
         state.optimality = max(report.optimality, state.violation)
-        state.gap = min(state.gap, report.gap)
-        value = report.objective if report.gap == np.inf else report.gap - report.objective
+        raises_bound = report.bound > -np.inf
+        state.gap = min(state.gap, max(0.0, report.objective - report.bound))
+        value = -report.bound if raises_bound else report.objective
         lowered = state.best - value
         is_idle = lowered <= solver.window * abs(value)
         is_still = is_idle and -lowered <= max(solver.window, _ROUNDING) * abs(value)
@@ -198,8 +199,8 @@ class Run:
         met = report.converged or (report.optimality <= tolerance and not solver.own_rule)
         met = met and state.violation <= tolerance
         stands = state.n_still >= _MAX_STILL and not solver.own_rule
-        if report.gap < np.inf:
-            stands = report.gap <= solver.window * size
+        if raises_bound:
+            stands = report.objective - report.bound <= solver.window * size
         is_far = np.inf > state.gap > _FAR * size
         is_slow = solver.linear_rate and stands and not state.gap <= _NEAR * size
         sure = (met and solver.own_rule) or (solver.exact and (met or (stands and not is_slow)))

@@ -8,8 +8,9 @@ from ...corpus.numbering import Floats, Longs
 from ...kernels.layout import Contexts, Factors, Pairs, Potentials
 from ...loss.examples import ChainExampleLoss, new_workspace
 from ...loss.gradient_memory import FactorStorage, Numbers
+from ...penalty import ElasticNet
 from .dual import ChainSpace, Moves
-from .oeg_kernels import DualArrays, ascend, begin_chains
+from .oeg_kernels import DualArrays, ascend, begin_chains, sum_entropies
 
 # Rounding errors of log Z and of inner products, in units of the precision.
 _ROUNDING = 100.0
@@ -100,12 +101,12 @@ class DualProblem(FactorStorage):
         self._moves = Moves(np.zeros(len(working.coordinates)), factors(), factors(), factors())
         self._chain = ChainSpace(mask, np.zeros(longest, np.int32), work)
 
-    def start(
-        self, working: ChainExampleLoss, theta: Floats, gold: float
-    ) -> tuple[DualPoint, float]:
-        """Return the distributions at weights theta [K], and the sum of their entropies.
+    def start(self, working: ChainExampleLoss, theta: Floats, gold: float, l2: float) -> DualPoint:
+        """Return the distributions at weights theta [K].
 
-        gold: added to the log-potential of each gold label.
+        gold: added to the log-potential of each gold label if theta is zero, or log(c_i / l2) if
+        that is larger. The weights of the point, about (c_i / l2) exp(-gold), are then at most
+        about 1; from larger ones a step leads to distributions without entropy, and no gain shows.
         """
         node_theta, pair_theta = self.empty(working)
         nodes, pairs = self.empty(working)
@@ -117,25 +118,34 @@ class DualProblem(FactorStorage):
             log_z=np.zeros(self.n_sequences),
             steps=np.full(self.n_sequences, FIRST_STEP),
         )
-        tokens = np.arange(len(point.nodes))
-        point.node_theta[tokens, working.space.lattice.labels[: len(tokens)]] = gold
-        entropy = begin_chains(
-            self._grouped, theta, point.arrays, moves=self._moves, space=self._chain
-        )
-        return point, float(entropy)
+        if not theta.any():
+            relative_weights = self._grouped.tables.sequences.weights / l2
+            lifts = np.maximum(gold, np.log(np.maximum(relative_weights, 1.0)))
+            labels = working.space.lattice.labels[: len(point.nodes)]
+            lifts_of_tokens = np.repeat(lifts, np.diff(self._offsets))
+            point.node_theta[np.arange(len(labels)), labels] = lifts_of_tokens
+        begin_chains(self._grouped, theta, point.arrays, moves=self._moves, space=self._chain)
+        return point
+
+    def bound(self, penalty: ElasticNet, theta: Floats, point: DualPoint) -> float:
+        """Return D at a point and its weights theta [K], a lower bound of the minimum.
+
+        The sum of all gains would drift: rounding hides gains of a sequence whose weight is large.
+        """
+        return float(sum_entropies(self._grouped, point.arrays)) - penalty.value(theta)
 
     def weights(self, working: ChainExampleLoss, l2: float, point: DualPoint) -> Floats:
         """Return the weights of a point, (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]), [K]."""
         return self.gradient(working, point.nodes, point.pairs) / -l2
 
-    def ascend(self, order: Longs, l2: float, theta: Floats, point: DualPoint) -> tuple[float, int]:
+    def ascend(self, order: Longs, l2: float, theta: Floats, point: DualPoint) -> int:
         """Ascend over sequences; see `oeg.ascend`.
 
         order: [steps] int64, of the sequences; theta: [K], the point's weights, in and out.
-        RETURNS: the increase of D, and the number of evaluations.
+        RETURNS: the number of evaluations.
         """
         small = (_ROUNDING * np.finfo(point.nodes.dtype).eps) ** (2.0 / 3.0)
-        gain, n = ascend(
+        n = ascend(
             order,
             small=float(small),
             l2=l2,
@@ -145,4 +155,4 @@ class DualProblem(FactorStorage):
             moves=self._moves,
             space=self._chain,
         )
-        return float(gain), int(n)
+        return int(n)

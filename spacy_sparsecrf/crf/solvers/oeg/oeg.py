@@ -31,12 +31,10 @@ class OegState(DualPoint, SolverState):
     """The state of online exponentiated gradient.
 
     theta: [K], weights at the dual point, or before the first pass the initial weights; gradient:
-    [K], of loss + l2 at theta; value: the objective at theta; dual: the dual's value D, a lower
-    bound of the minimum; n_passes: passes done; determines the next order, with the seed. The other
-    fields are the dual point.
+    [K], of loss + l2 at theta; value: the objective at theta; n_passes: passes done; determines the
+    next order, with the seed. The other fields are the dual point.
     """
 
-    dual: float
     n_passes: int = 0
 
 
@@ -50,7 +48,8 @@ class OEG(BatchSolver[ChainExampleLoss]):
     `DualProblem`). The first point is at the distributions of the initial weights; if these are
     zero, it is near the gold labels, so that w is near zero.
 
-    gold: added to the first log-potentials of gold labels if the initial weights are zero.
+    gold: added to the first log-potentials of gold labels if the initial weights are zero; more
+    where the weight of a sequence is large against l2.
     inner_iterations: passes in an outer iteration.
     seed: of the orders, >= 0.
     """
@@ -73,10 +72,9 @@ class OEG(BatchSolver[ChainExampleLoss]):
         RAISES: SparseCRFError if the objective is not finite there.
         """
         value, gradient = base.evaluate_start(loss, penalty, theta)
-        gold, dual = 0.0 if theta.any() else self.gold, loss.derived(DualProblem)
-        point, entropy = dual.start(loss, theta, gold)
-        bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
-        return OegState(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
+        dual = loss.derived(DualProblem)
+        point = dual.start(loss, theta, gold=self.gold, l2=penalty.l2)
+        return OegState(theta=theta, gradient=gradient, value=value, **vars(point))
 
     def step(self, loss: ChainExampleLoss, penalty: ElasticNet, state: OegState) -> StepReport:
         """Pass over all sequences, then evaluate."""
@@ -85,8 +83,7 @@ class OEG(BatchSolver[ChainExampleLoss]):
         state.n_passes += 1
         # Recomputed, so that rounding errors of many small changes do not add up.
         state.theta = dual.weights(loss, penalty.l2, state)
-        gain, n_evaluations = dual.ascend(order, penalty.l2, state.theta, state)
-        state.dual += gain
+        n_evaluations = dual.ascend(order, penalty.l2, state.theta, state)
         state.value, state.gradient = base.evaluate(loss, penalty, state.theta)
         report = self.report(penalty, state, n_evaluations / dual.n_sequences)
-        return replace(report, gap=max(0.0, state.value - state.dual))
+        return replace(report, bound=dual.bound(penalty, state.theta, state))

@@ -41,26 +41,32 @@ class DualArrays(NamedTuple):
 @kernel
 def begin_chains(
     grouped: Grouped, theta: Floats, point: DualArrays, moves: Moves, space: ChainSpace
-) -> float:
+) -> None:
     """Add the log-potentials at given weights to those of all sequences, and evaluate them.
 
     Log-potentials below the range are raised to its lower end.
 
     theta: [K], the weights; point: its theta is in and out, residuals and log_z are out.
-    RETURNS: the sum of the sequences' entropies, times their weights.
     """
-    sequences, total = grouped.tables.sequences, 0.0
+    n_labels = grouped.tables.sequences.n_labels
     for s in range(len(point.log_z)):
         chain = factors_of(s, grouped, point.theta)
         residuals = factors_of(s, grouped, point.residuals)
         scores = first_factors(chain, moves.way)
         score_chain(s, grouped, theta, matrix=space.work.pair_sums, scores=scores)
         axpy(1.0, scores, chain, chain)
-        is_wide(sequences.n_labels, chain, True)
-        log_z = infer_chain(s, grouped, chain, space=space, residuals=residuals)
-        point.log_z[s] = log_z
-        entropy = sequences.weights[s] * (log_z - gold_sum(s, grouped, chain))
-        total += entropy - dot(chain, residuals)
+        is_wide(n_labels, chain, True)
+        point.log_z[s] = infer_chain(s, grouped, chain, space=space, residuals=residuals)
+
+
+@kernel
+def sum_entropies(grouped: Grouped, point: DualArrays) -> float:
+    """Return the sum of the sequences' entropies, times their weights."""
+    weights, total = grouped.tables.sequences.weights, 0.0
+    for s in range(len(point.log_z)):
+        chain = factors_of(s, grouped, point.theta)
+        total += weights[s] * (point.log_z[s] - gold_sum(s, grouped, chain))
+        total -= dot(chain, factors_of(s, grouped, point.residuals))
     return total
 
 
@@ -140,7 +146,7 @@ def ascend(
     point: DualArrays,
     moves: Moves,
     space: ChainSpace,
-) -> tuple[float, int]:
+) -> int:
     """Ascend the dual over the sequences of `order`, one after the other.
 
     For each: theta^i := theta^i + eta d, where d = s - theta^i, and s are its log-potentials at the
@@ -154,9 +160,9 @@ def ascend(
 
     order: [steps] int64; small: see `_divergence`; all labels are known. In and out: theta [K] (w),
     point.
-    RETURNS: the gain, and the number of evaluations of a sequence.
+    RETURNS: the number of evaluations of a sequence.
     """
-    total, n_evaluations, n_labels = 0.0, 0, grouped.tables.sequences.n_labels
+    n_evaluations, n_labels = 0, grouped.tables.sequences.n_labels
     for s in order:
         chain, old = factors_of(s, grouped, point.theta), factors_of(s, grouped, point.residuals)
         way, trial = first_factors(chain, moves.way), first_factors(chain, moves.trial)
@@ -188,9 +194,8 @@ def ascend(
         if not gain >= 0.0:
             point.steps[s] *= 0.5
             continue
-        total += gain
         point.log_z[s] = reached
         point.steps[s] = min(_GROW * step, _LARGEST_STEP)
         axpy(step, now.way, chain, chain)
         axpy(1.0, now.fresh, old, old)
-    return total, n_evaluations
+    return n_evaluations
