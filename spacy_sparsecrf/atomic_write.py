@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from errno import EEXIST
 from pathlib import Path
 from secrets import token_hex
 
@@ -35,6 +36,8 @@ def write_files(folder: Path, contents: Mapping[str, bytes | None], setting: str
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, path in new.items():
+            if (folder / name).exists() and not (folder / name).is_file():
+                raise OSError(EEXIST, "it is not a file", str(folder / name))
             _clean(folder, name)
             with path.open("xb") as stream:
                 stream.write(contents[name] or b"")

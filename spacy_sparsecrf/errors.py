@@ -2,6 +2,8 @@
 
 import warnings
 from collections.abc import Iterable
+from string import Formatter
+from typing import Any
 
 # Addresses of the site and of the repository, also for configs, setup.py and docs/site_pages.py.
 # Placeholders: the nox session `build` fails as long as one has the domain .example.
@@ -14,6 +16,8 @@ UNSAFE |= {chr(i): f"\\u{i:04x}" for i in (*range(0x2028, 0x202F), *range(0x2066
 # Halves of surrogate pairs cannot be printed.
 _UNSAFE = str.maketrans(UNSAFE) | {i: f"\\u{i:04x}" for i in range(0xD800, 0xE000)}
 _UNSAFE |= {ord("\t"): "\t", ord("\n"): "\n"}
+
+_LONGEST = 60  # characters of a value in a message
 
 
 def printable(text: object) -> str:
@@ -52,12 +56,32 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"Did you mean {keys[found[0]]}? " if found else ""
 
 
+def brief(value: object) -> str:
+    """Return a value as Python writes it, cut to 60 characters, for a message."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+class _Values(Formatter):
+    """Cut values `!r` in messages."""
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return brief(value) if conversion == "r" else super().convert_field(value, conversion)
+
+
+class _Message(str):
+    """A message in which values can be inserted."""
+
+    def format(self, *args: object, **values: object) -> str:
+        return _Values().vformat(self, args, values)
+
+
 class _Coded(type):
     """Put the code in front of each message, as spaCy does: `[SC001] ...`."""
 
     def __getattribute__(cls, code: str) -> str:
         message: str = super().__getattribute__(code)
-        return message if code.startswith("_") else f"[{code}] {message}"
+        return message if code.startswith("_") else _Message(f"[{code}] {message}")
 
 
 RECIPE = f"{DOCUMENTATION}/entities/ has a recipe for other formats"

@@ -54,6 +54,14 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes")
+def test_what_is_no_file_is_not_replaced(folder):
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(SparseCRFError, match="pipe cannot be written: it is not a file"):
+        write_files(folder, {"a": b"", "pipe": b""}, "OUTPUT")
+    assert (folder / "pipe").is_fifo() and (folder / "a").read_bytes() == OLD["a"]
+
+
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 def test_a_fault_at_any_call_leaves_all_or_nothing(folder):
     for fails_at in range(1, 100):

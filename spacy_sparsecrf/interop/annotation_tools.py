@@ -14,7 +14,7 @@ from typing import Any
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, brief
 from ..pipeline.data_checks import LANG
 from .columns import Source, lines_of
 from .records import Mark, Record
@@ -57,7 +57,7 @@ class JsonReader:
                 try:
                     record = self._record(position, value)
                 except _OTHER_TYPES as error:
-                    shown = f"it is {str(value)[:60]!r}, and not {_KNOWN} ({error})"
+                    shown = f"it is {brief(value)}, and not {_KNOWN} ({error})"
                     raise ValueError(shown) from error
                 if record:
                     yield record
@@ -215,7 +215,7 @@ def _list_of(value: Mapping[str, Any], key: str, what: str = "a list") -> list[A
     """Return the list under a key; empty if there is none. what: for messages."""
     listed = value.get(key)
     if listed is not None and not isinstance(listed, list):
-        raise ValueError(f"{key!r} is {str(listed)[:60]!r}, and not {what}")
+        raise ValueError(f"{brief(key)} is {brief(listed)}, and not {what}")
     return listed or []
 
 
@@ -239,7 +239,7 @@ def _ends_of(value: Any) -> tuple[int, int]:
     start, end = _number(_first_of(fields, _STARTS)), _number(_first_of(fields, _ENDS))
     if type(start) is not int or type(end) is not int:
         keys = _known(fields, (*_STARTS, *_ENDS, "span", "points"))
-        raise ValueError(f"{str(value)[:60]!r} has no offsets of a first and last character{keys}")
+        raise ValueError(f"{brief(value)} has no offsets of a first and last character{keys}")
     return start, end
 
 
@@ -295,7 +295,7 @@ def _brat_record(source: Source[Record], path: Path) -> Record:
         if not line.startswith("T"):
             source.left_out["annotations that are not spans"] += bool(line.strip())
         elif (match := _BRAT.fullmatch(line)) is None:
-            shown = f"line {number}, {line[:60]!r}"
+            shown = f"line {number}, {brief(line)}"
             raise ValueError(f"{shown}, is not T1<tab>LABEL START END<tab>TEXT")
         elif ";" in match[2]:
             source.left_out["discontinuous spans"] += 1

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, brief
 from .column_attributes import (
     DOCSTART,
     ENTITIES,
@@ -136,7 +136,7 @@ class _Table:
         if n < self.n:
             row = next(row for row in self._rows if row.values[column] not in labels)
             self._first = row.line, "\t".join(row.values)
-            odd = f"{n} of {self.n} lines, but not in this one: {row.values[column]!r}"
+            odd = f"{n} of {self.n} lines, but not in this one: {brief(row.values[column])}"
             self._refuse(f"column {column + 1} has labels in {odd}", word, most)
         return column
 

@@ -26,7 +26,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..crf.model.names import read_pattern_name
-from ..errors import refused_option
+from ..errors import brief, refused_option
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.features.naming import NameRecord, constant_features
 from ..pipeline.targets.spans import SpanTarget
@@ -135,7 +135,7 @@ def _weights(pipe: SparseCRFPipe, exporter: Exporter) -> dict[tuple[str, int, in
                 text = "".join(literal + exporter.field(value) for literal, value in parts)
             block = [(previous, label, float(value)) for (_, previous, label), value in entries]
             if text in blocks and not (has_own_patterns and blocks[text] == block):
-                what = f"the component has several features that are {text!r} there"
+                what = f"the component has several features that are {brief(text)} there"
                 raise refused_option("format", exporter.program.lower(), what)
             blocks[text] = block
             for previous, label, value in block:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..crf.corpus.numbering import Floats, Longs
 from ..crf.model.model import CRFModel, WeightTable
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, brief
 from ..schema import reported_as
 from .crfsuite_file import (
     LARGEST,
@@ -102,7 +102,7 @@ def _read_wapiti(path: Path) -> TrainedModel:
         """Read a line of numbers; one that may be missing is 2."""
         line = next(lines).decode("ascii")
         if (match := re.fullmatch(expression, line)) is None:
-            raise ValueError(f"expected {expression}, not {line!r}")
+            raise ValueError(f"expected {expression}, not {brief(line)}")
         return tuple(int(group) for group in match.groups("2"))
 
     def texts(n: int) -> Iterator[str]:

@@ -16,7 +16,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, brief
 from ..pipeline.data_checks import LANG
 from ..pipeline.type_counts import DOCUMENT
 from .columns import Source
@@ -209,7 +209,7 @@ class RecordReader:
             return [span]
         span = doc.char_span(mark.start, mark.end, label=mark.label, alignment_mode="expand")
         text = doc.text[mark.start : mark.end]
-        self.misfits.append(f"{text!r} in {str(span)!r} ({place})")
+        self.misfits.append(f"{brief(text)} in {brief(str(span))} ({place})")
         return [span] if span and self.misfit is not Misfit.drop else []
 
     def _check(self) -> None:

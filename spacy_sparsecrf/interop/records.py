@@ -8,7 +8,7 @@ from typing import NamedTuple
 from spacy.tokens import Doc
 from spacy.util import get_words_and_spaces
 
-from ..errors import refused_option
+from ..errors import brief, refused_option
 from ..pipeline.type_counts import DOCUMENT
 from .columns import Source
 from .schemes import OUTSIDE
@@ -68,7 +68,9 @@ def trimmed(mark: Mark, source: str) -> Mark:
     if covered is not None and covered.split() != text.split():
         at = source.find(covered)
         where = f", which begins at {at}" if at >= 0 else ""
-        raise ValueError(f"{label} {start}:{end} is {text!r} in the text, not {covered!r}{where}")
+        raise ValueError(
+            f"{label} {start}:{end} is {brief(text)} in the text, not {brief(covered)}{where}"
+        )
     start += len(text) - len(text.lstrip())
     return Mark(start, start + len(text.strip()), label)
 
@@ -139,7 +141,9 @@ def _accepted(records: Sequence[Record], lost: list[str]) -> dict[Mark, bool]:
             crosses = any(x.start < mark.end and mark.start < x.end for x in marks)
             is_crossed = is_accepted and not record.is_rejected and crosses
             if is_accepted != marks[mark] if mark in marks else is_crossed:
-                lost.append(f"{mark.label} {record.text[mark.start : mark.end]!r} ({record.place})")
+                lost.append(
+                    f"{mark.label} {brief(record.text[mark.start : mark.end])} ({record.place})"
+                )
                 del accepted[mark]
         accepted |= marks
     return accepted

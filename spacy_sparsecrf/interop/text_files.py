@@ -14,11 +14,12 @@ from pathlib import Path
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from ..crf.model.names import LEAST_LIMIT, MOST_TIMES
 from ..errors import Errors, SparseCRFError
 
 _GZIP = b"\x1f\x8b"
 SPACY = ".spacy"
+# Limits of a decompressed text: ratio to the size of its file, or bytes if that is more.
+_MOST_TIMES, _LEAST_LIMIT = 20, 1 << 22
 _N_LINES = 1000  # of a file whose encoding is not known
 _ASCII = re.compile("[\0-/:-@[-`{-\x7f]+")  # but letters and digits
 _KANA = {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}  # of one script with CJK
@@ -30,19 +31,19 @@ BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 file without line ends.
 
-    path: compressed by gzip, at most to a hundredth, if its name or its content says so.
+    path: compressed by gzip, at most to a twentieth, if its name or its content says so.
     Lines end with LF, or CR and LF; a byte-order mark is skipped.
     RAISES: SparseCRFError if the file is not UTF-8 or cannot be decompressed.
     """
     with path.open("rb") as file:
         is_packed = path.suffix == ".gz" or file.peek(2).startswith(_GZIP)
         lines = gzip.GzipFile(fileobj=file) if is_packed else file
-        left = most = max(MOST_TIMES * path.stat().st_size, LEAST_LIMIT) if is_packed else 1 << 62
+        left = most = max(_MOST_TIMES * path.stat().st_size, _LEAST_LIMIT) if is_packed else 1 << 62
         try:
             for number, line in enumerate(iter(partial(lines.readline, most + 1), b""), start=1):
                 left -= len(line)
                 if left < 0:
-                    raise EOFError(f"it is over {MOST_TIMES} times as long")
+                    raise EOFError(f"over {_MOST_TIMES} times as long: decompress it before")
                 text = line.decode("utf8").removesuffix("\n").removesuffix("\r")
                 yield text.removeprefix(BOM) if number == 1 else text
         except UnicodeDecodeError as error:

@@ -53,6 +53,17 @@ def models(draw: st.DrawFn) -> CRFModel:
     return CRFModel(LABELS, dtype, *tables, "maxent" if bounds else "chain", bounds)
 
 
+def test_long_names_keep_the_other_names():
+    names = Names()
+    names.add({1: "lower[0]=a", 2: f"lower[0]={'b' * (20 << 20)}"})
+    stored = Names(names.to_bytes(np.array([1, 2], np.uint64)))
+    assert stored[1] == names[1] and stored[2] == names[2]
+    lines = [f"u\t{names[2]}\t#\tX\t1"]
+    with pytest.raises(SparseCRFError, match="'lower.0.=b{45}.*longer than 16777216") as error:
+        patch(CRFModel(("X",), "float32"), lines, "x", hash_names)
+    assert len(str(error.value)) < 300
+
+
 @given(models(), st.booleans())
 def test_a_dump_gives_the_same_bytes_again_and_replaces_another_model(model, replace):
     lines = [*dump(model, Names())]

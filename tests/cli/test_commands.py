@@ -1,5 +1,6 @@
 """The command line, `python -m spacy_sparsecrf`."""
 
+import errno
 import gzip
 import json
 import re
@@ -355,6 +356,22 @@ def test_pipelines_without_and_with_several_components(trained_dir, tmp_path):
     assert "SC601" in failed.stderr and "sparse_crf, other" in failed.stderr
     assert run("dump", tmp_path / "two", "--component", "other").stdout == ""
     assert run("dump", tmp_path / "two", "-c", "sparse_crf").stdout
+
+
+@pytest.mark.parametrize("command", ["dump", "example"])
+def test_a_full_disk_leaves_files_unchanged(command, trained_dir, tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(errno.ENOSPC, "disk full")
+
+    monkeypatch.chdir(tmp_path)
+    paths = [tmp_path / "ingredients-dev.tsv", tmp_path / "ingredients-train.tsv"]
+    for path in paths:
+        path.write_text("old")
+    monkeypatch.setattr("os.fsync", fail)
+    arguments = {"dump": (trained_dir, "-o", paths[0]), "example": ("ingredients", "--force")}
+    message = run(command, *arguments[command], code=1).stderr
+    assert "[SC319]" in message and "disk full" in message
+    assert sorted(tmp_path.iterdir()) == paths and {path.read_text() for path in paths} == {"old"}
 
 
 def test_weights_to_text_and_back(trained_dir, tmp_path):

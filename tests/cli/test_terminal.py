@@ -14,7 +14,7 @@ import spacy
 
 from spacy_sparsecrf.__main__ import GROUPS
 from spacy_sparsecrf.crf.model.names import escape, read_name, unescape, write_name
-from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning, printable, warn
+from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning, printable, warn
 from spacy_sparsecrf.tools.cli.printing import LINE, print_table
 
 from ..support.commands import run
@@ -164,3 +164,8 @@ def test_wide_tables_are_wrapped(capsys):
     assert sum("+1.000" in line for line in lines) == 3
     print_table([], ("none",), "l")
     assert capsys.readouterr().out == ""
+
+
+def test_values_in_messages_end_at_60_characters():
+    message = Errors.SC212.format(label="é\n" * 999, name="a" * 99)
+    assert re.search(rf"'(é\\n)+é?\\?\.\.\. .* '{'a' * 99}'", message) and len(message) < 250

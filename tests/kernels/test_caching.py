@@ -320,7 +320,7 @@ def hits(compiled) -> int:
 
 
 def code_of(compiled) -> Path:
-    [path] = Path(compiled.stats.cache_path).iterdir()
+    [path] = Path(compiled.stats.cache_path).glob("*.nbc")
     return path
 
 
@@ -337,7 +337,7 @@ def swap_names(path: Path) -> None:
         return x / 3
 
     half_of(1.0)
-    [other] = set(path.parent.iterdir()) - {path}
+    [other] = set(path.parent.glob("*.nbc")) - {path}
     os.replace(other, path)
 
 
@@ -525,8 +525,9 @@ def test_of_processes_that_start_together_one_compiles(package, home, tmp_path):
 @pytest.fixture
 def holder(halve):
     """Another process that holds the lock of the directory of the code of `halve`."""
-    place = halve().stats.cache_path
-    code = f"import fcntl, os\nfcntl.flock(os.open({place!r}, os.O_RDONLY), fcntl.LOCK_EX)\n"
+    place = Path(halve().stats.cache_path, "lock")
+    place.touch(0o600)
+    code = f"import fcntl, os\nfcntl.flock(os.open({str(place)!r}, os.O_RDONLY), fcntl.LOCK_EX)\n"
     code += "print()\ninput()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -545,6 +546,21 @@ def test_a_lock_is_released_by_a_process_that_is_killed(halve, holder):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no locks")
+def test_who_may_only_read_the_cache_cannot_hold_its_lock(halve, monkeypatch):
+    from fcntl import LOCK_EX, flock
+
+    monkeypatch.setattr(cache_files, "_patience", {"seconds": 0.5})
+    place = Path(halve().stats.cache_path)
+    place.chmod(0o755)
+    (place / "lock").touch(0o644)
+    descriptor = os.open(place, os.O_RDONLY)
+    flock(descriptor, LOCK_EX)
+    assert halve()(3.0) == 1.5 and cache_files._patience["seconds"] == 0.5
+    os.close(descriptor)
+    assert (place / "lock").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no locks")
 def test_a_process_waits_for_another_only_once_and_not_for_long(halve, holder, monkeypatch):
     monkeypatch.setattr(cache_files, "_patience", {"seconds": 0.5})
     start = time.monotonic()
@@ -554,10 +570,10 @@ def test_a_process_waits_for_another_only_once_and_not_for_long(halve, holder, m
 
 
 def is_free(place: str) -> bool:
-    """Return whether another open file of a directory gets its lock."""
+    """Return whether another process would get the lock of a directory."""
     import fcntl
 
-    descriptor = os.open(place, os.O_RDONLY)
+    descriptor = os.open(os.path.join(place, "lock"), os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -16,10 +16,10 @@ from typing import Any
 from .cache_dir import MOST_BYTES, is_safe
 
 # A link may lead to a file of others, and opening a pipe would wait.
-_READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+_SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 # Seconds to wait for another process; 0 after it took longer once.
 _patience = {"seconds": 60.0}
-# By thread, the descriptor of the directory that it has locked, or has waited for.
+# By thread, the descriptor of the file that it has locked, or has waited for.
 _locks: dict[int, int] = {}
 
 
@@ -28,7 +28,7 @@ def read(path: str, source: str) -> bytes:
 
     RAISES: OSError; ValueError if it is not as `write` left it, or other users may write to it.
     """
-    with open(path, "rb", opener=lambda path, _: os.open(path, _READ)) as file:
+    with open(path, "rb", opener=lambda path, _: os.open(path, os.O_RDONLY | _SAFE)) as file:
         status = os.fstat(file.fileno())
         is_file = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_BYTES
         content = file.read() if is_file and is_safe(status, source) else b""
@@ -70,8 +70,9 @@ def has_lock() -> bool:
 def await_other(directory: str, read: Callable[[], Any]) -> Any:
     """Return what `read` finds once another process has written it, or None: compile it.
 
-    Returns None as soon as this thread has the lock of the directory; `unlock` must follow. It does
-    not wait if the thread has a lock already, or if locks fail, nor longer than `_patience`.
+    Returns None as soon as this thread has the lock of the directory, a file that no other user can
+    open; `unlock` must follow. It does not wait if the thread has a lock already, or if locks fail,
+    nor longer than `_patience`.
     """
     end = time.monotonic() + _patience["seconds"]
     if has_lock():
@@ -79,7 +80,9 @@ def await_other(directory: str, read: Callable[[], Any]) -> Any:
     with suppress(ImportError, OSError):  # Windows, or a file system without locks
         from fcntl import LOCK_EX, LOCK_NB, flock
 
-        descriptor = _locks[get_ident()] = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        path = os.path.join(directory, "lock")
+        descriptor = _locks[get_ident()] = os.open(path, os.O_RDWR | os.O_CREAT | _SAFE, 0o600)
+        os.fchmod(descriptor, 0o600)
         while time.monotonic() < end:
             with suppress(BlockingIOError):
                 flock(descriptor, LOCK_EX | LOCK_NB)

@@ -16,9 +16,9 @@ from typing import NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import Errors, SparseCRFError
+from ...errors import Errors, SparseCRFError, brief
 from .model import CRFModel, WeightTable
-from .names import Names, escape, read_feature, read_hash
+from .names import LEAST_LIMIT, Names, escape, read_feature, read_hash
 
 HashNames: TypeAlias = Callable[[Sequence[str]], NDArray[np.uint64]]
 # A change of one weight: kind, hash or name of the feature, label before or -1, label, weight.
@@ -87,43 +87,47 @@ class _LineReader:
             self._fail(f"it has {len(fields)} columns, not 5")
         kind, feature, previous, label, weight = fields
         if kind not in self._labels:
-            self._fail(f"kind {kind!r} is neither u nor b")
+            self._fail(f"kind {brief(kind)} is neither u nor b")
         before = -1
         if kind == "b":
             before = self._find(self._previous, previous)
         elif previous != _NO_LABEL:
-            self._fail(f"the label before is {previous!r}, but of kind u there is none: write #")
+            self._fail(
+                f"the label before is {brief(previous)}, but of kind u there is none: write #"
+            )
         after = self._find(self._labels[kind], label)
         return kind, self._feature(kind, feature), before, after, self._weight(weight)
 
     def _find(self, known: Mapping[str, int], text: str) -> int:
         if text not in known:
-            self._fail(f"the model has no label {text!r}, but {', '.join(known)}")
+            self._fail(f"the model has no label {brief(text)}, but {', '.join(known)}")
         return known[text]
 
     def _feature(self, kind: str, feature: str) -> int | str:
         key = read_hash(feature)
         if key is not None or (kind, feature) in self._checked:
             return feature if key is None else key
+        if len(feature) > LEAST_LIMIT:
+            self._fail(f"{brief(feature)} is longer than {LEAST_LIMIT} characters")
         try:
             named = read_feature(feature)
             feature.encode("utf8")  # fails for lone surrogates
         except ValueError as error:
-            self._fail(f"{feature!r} is neither a feature nor a hash ({error})")
+            self._fail(f"{brief(feature)} is neither a feature nor a hash ({error})")
         if 0 in named.values:
-            self._fail(f"{feature!r} never occurs, because 0 is no value")
+            self._fail(f"{brief(feature)} never occurs, because 0 is no value")
         if self._templates is not None and named.key not in self._templates[kind]:
-            self._fail(f"no template of type {kind} is {named.text!r}, for {feature!r}")
+            self._fail(f"no template of type {kind} is {brief(named.text)}, for {brief(feature)}")
         self._checked.add((kind, feature))
         return feature
 
     def _weight(self, text: str) -> np.floating:
         if not _WEIGHT.fullmatch(text):
-            self._fail(f"weight {text!r} is not a finite number")
+            self._fail(f"weight {brief(text)} is not a finite number")
         with np.errstate(over="ignore", under="ignore"):
             weight: np.floating = self._dtype(text)
         if not math.isfinite(weight):
-            self._fail(f"weight {text!r} is too large to be stored")
+            self._fail(f"weight {brief(text)} is too large to be stored")
         return weight
 
     def _fail(self, reason: str) -> NoReturn:

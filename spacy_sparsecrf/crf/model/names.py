@@ -265,8 +265,9 @@ class Names:
         shown = self._keys[wanted].astype(">u8").tobytes().hex("\n", 8).split()
         lines = map("{}\t{}\n".format, shown, self._texts[wanted].tolist())
         # Higher levels take up to eight times as long and save only a tenth of the size.
-        packed = zlib.compressobj(2, wbits=16 + zlib.MAX_WBITS)
-        return packed.compress("".join(lines).encode("utf8")) + packed.flush()
+        text = "".join(lines).encode("utf8")
+        packed = _gzip(text, 2)
+        return packed if len(text) <= _most(packed) else _gzip(text, 0)
 
     def _known(self) -> NDArray[np.uint64]:
         """Return the hashes of named features, ascending; parse stored names first."""
@@ -284,10 +285,20 @@ class Names:
         return self._keys
 
 
+def _gzip(text: bytes, level: int) -> bytes:
+    packed = zlib.compressobj(level, wbits=16 + zlib.MAX_WBITS)
+    return packed.compress(text) + packed.flush()
+
+
+def _most(packed: bytes) -> int:
+    """Return the longest text to which data is decompressed, in bytes."""
+    return max(MOST_TIMES * len(packed), LEAST_LIMIT)
+
+
 def _read_names(data: bytes) -> tuple[NDArray[np.uint64], NDArray[np.object_]]:
     """Parse hashes [O] and names [O]. RAISES: ValueError or zlib.error for other data."""
     stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-    unpacked = stream.decompress(data, max(MOST_TIMES * len(data), LEAST_LIMIT))
+    unpacked = stream.decompress(data, _most(data))
     if not stream.eof or stream.unused_data:
         raise ValueError("it is cut off, too long, or something is behind it")
     lines = unpacked.decode("utf8").removesuffix("\n").split("\n")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from numbers import Real
 from typing import Any, NamedTuple
 
-from ...errors import Errors, SparseCRFError
+from ...errors import Errors, SparseCRFError, brief
 from ..crfsuite_file import LARGEST
 
 _UNKNOWN = 0  # the number of an unknown attribute
@@ -247,13 +247,15 @@ def _valued(key: str, value: Any) -> Iterator[tuple[str, float]]:
         # Compared before conversion, which may overflow for large integers.
         number: Any = value
         if not -LARGEST <= number <= LARGEST:
-            raise ValueError(f"{key!r} is {value!r}, which is not a finite number of 32 bits")
+            raise ValueError(
+                f"{brief(key)} is {brief(value)}, which is not a finite number of 32 bits"
+            )
         yield key, float(number)
     elif isinstance(value, Iterable):
         for inner, number in _features(value):
             yield f"{key}{SEPARATOR}{inner}", number
     else:
-        raise TypeError(f"{key!r} is a {type(value).__name__}")
+        raise TypeError(f"{brief(key)} is a {type(value).__name__}")
 
 
 def _text(item: object) -> str:
@@ -261,5 +263,5 @@ def _text(item: object) -> str:
     if isinstance(item, bytes):
         return item.decode("utf8", "surrogateescape")
     if not isinstance(item, str):
-        raise TypeError(f"{item!r} is a {type(item).__name__}, not a string")
+        raise TypeError(f"{brief(item)} is a {type(item).__name__}, not a string")
     return item

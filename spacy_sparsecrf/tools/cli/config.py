@@ -9,6 +9,7 @@ from typing import Annotated
 import srsly
 import typer
 
+from ...atomic_write import write_files
 from ...errors import DOCUMENTATION, Errors, SparseCRFError, nearest
 from .common import Force, check_free, reported, with_folder
 from .printing import LINE, msg
@@ -71,9 +72,10 @@ def example(name: str, force: Force = False) -> None:
         paths = [path for path in _EXAMPLES if names[path] == name]
         for path in paths:
             check_free(Path(path.name), force)
-        for path in paths:
-            Path(path.name).write_bytes(path.read_bytes())
-            msg.good(f"The example {name} is in {path.name}")
+        contents = {path.name: path.read_bytes() for path in paths}
+        write_files(Path.cwd(), contents, "the working directory")
+        for file in contents:
+            msg.good(f"The example {name} is in {file}")
 
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> SparseCRFError:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ...atomic_write import write_files
 from ...interop.text_files import read_lines
 from ...progress import Task
 from .common import Component, Model, load, reported, with_folder
@@ -30,8 +31,8 @@ def dump(
         if output is None:
             sys.stdout.writelines(lines)
             return
-        with with_folder(output).open("w", encoding="utf8", newline="\n") as file:
-            file.writelines(lines)
+        path = output.resolve()
+        write_files(path.parent, {path.name: "".join(lines).encode()}, "--output")
         msg.good(f"{pipe.model.n_active} weights of {pipe.name} are in {output}")
 
 
