@@ -94,6 +94,7 @@ def for_cluster() -> Names:
 def for_migration() -> Names:
     shutil.copy(PEERS / "crf.wapiti", "chunks.wapiti")
     shutil.copy(PEERS / "crfpp.txt", "chunks.txt")
+    shutil.copy(PEERS / "sklearn-crfsuite-0.5.0.p4.pkl.gz", "old.pkl.gz")
     Path("test.txt").write_text("The DT\nplan NN\n", encoding="utf-8")
     words = [{"bias": 1.0, "word.lower()": word} for word in ("the", "cat")]
     crfsuite([words] * 4, [["DET", "NOUN"]] * 4, Path("model.crfsuite"))

@@ -24,6 +24,7 @@ from .crfsuite_file import (
     ExternalWeights,
     check_labels,
 )
+from .peer_pickles import BEGINNINGS, read_model_data
 
 WAPITI, CRFPP, CRFSUITE = "Wapiti", "CRF++", "CRFsuite"
 
@@ -67,7 +68,7 @@ def read_model(path: Path) -> TrainedModel:
     for begin, program, read in (
         (b"#mdl#", WAPITI, _read_wapiti),
         (b"version:", CRFPP, _read_crfpp),
-        (MAGIC, CRFSUITE, lambda path: of_crfsuite(CrfsuiteModel(path.read_bytes(), path))),
+        ((MAGIC, *BEGINNINGS), CRFSUITE, _read_crfsuite),
     ):
         if start.startswith(begin):
             with reported_as(Errors.SC631, _DAMAGE, path=path, program=program):
@@ -194,6 +195,10 @@ def _by_place(
 
 
 # CRFsuite
+
+
+def _read_crfsuite(path: Path) -> TrainedModel:
+    return of_crfsuite(CrfsuiteModel(read_model_data(path.read_bytes(), path), path))
 
 
 def of_crfsuite(model: CrfsuiteModel) -> TrainedModel:

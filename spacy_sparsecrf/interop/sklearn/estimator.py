@@ -1,6 +1,7 @@
 """The scikit-learn estimator of a sparse CRF, with the interface of `sklearn_crfsuite.CRF`."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,14 @@ from sklearn.exceptions import NotFittedError
 
 from ...errors import Errors, SparseCRFError
 from ...training_log import Iteration
+from ..peer_pickles import read_pickle
 from ..sequences.item_encoding import SHOWN
 from ..sequences.labels import accuracy, read_pairs, read_weights
 from ..sequences.learner import Learner, Sequences
 from ..sequences.opened_model import write_file
 from ..sequences.predictor import Predictor
 from ..sequences.tagger import Tagger
+from .model_file import ModelFile
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -116,6 +119,33 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     """
 
     model_: Tagger | None = None
+    _file: ModelFile | None = None
+
+    @classmethod
+    def from_pickle(cls, path: str | Path) -> "Self":
+        """Open a pickle of `sklearn_crfsuite.CRF`, also by joblib, without that program.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, which may be compressed by gzip, bz2, LZMA or joblib's zlib.
+
+        Returns
+        -------
+        CRF
+            An estimator with its parameters and weights.
+
+        Raises
+        ------
+        SparseCRFError
+            If the file is damaged, or has other names than such files have: none is imported.
+        """
+        attributes = read_pickle(Path(path).read_bytes(), path)
+        params = attributes.keys() & {field.name for field in fields(cls)}
+        crf = cls(**{name: attributes[name] for name in params})
+        if data := attributes["modelfile"]:
+            crf.model_ = Tagger().open_inmemory(data, path)
+        return crf
 
     def fit(
         self,
@@ -305,6 +335,13 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         if self.model_ is not None and self.model_.once != self.once:
             self.model_ = Tagger(self.once, self.model_.predictor.weights)
         return self.model_
+
+    @property
+    def modelfile(self) -> ModelFile:
+        """The model's file: `model_filename`, or a temporary file."""
+        if self._file is None or self._file.tagger is not self.tagger_:
+            self._file = ModelFile(self.tagger_, self.model_filename, self.keep_tempfiles)
+        return self._file
 
     @property
     def _predictor(self) -> Predictor:

@@ -1,0 +1,48 @@
+"""The file of an estimator's model, for programs that copy it."""
+
+import os
+from contextlib import suppress
+from tempfile import mkstemp
+from typing import Any
+from weakref import finalize
+
+from ..sequences.tagger import Tagger
+
+
+class ModelFile:
+    """The file of a model in CRFsuite's format.
+
+    tagger: the model, or None; filename: its file, else a temporary file is written when its name
+    is read; is_kept: whether the temporary file stays when the object is deleted.
+    """
+
+    def __init__(self, tagger: Tagger | None, filename: str | None, is_kept: bool) -> None:
+        self.tagger, self._filename, self._is_kept = tagger, filename, is_kept
+        self._temporary: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the model, without a temporary file."""
+        return ModelFile, (self.tagger, self._filename, self._is_kept)
+
+    @property
+    def name(self) -> str | None:
+        """The path; None for a temporary file without a model."""
+        if self._filename is None and self._temporary is None and self.tagger is not None:
+            data = self.tagger.predictor.trained.to_crfsuite()
+            descriptor, self._temporary = mkstemp(".crfsuite", "model")
+            with open(descriptor, "wb") as file:
+                file.write(data)
+            if not self._is_kept:
+                finalize(self, _remove, self._temporary)
+        return self._filename or self._temporary
+
+    def cleanup(self) -> None:
+        """Remove the temporary file, unless it is to stay."""
+        if self._temporary is not None and not self._is_kept:
+            _remove(self._temporary)
+            self._temporary = None
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)
