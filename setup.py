@@ -21,13 +21,19 @@ from setuptools.command.sdist import sdist
 ADDRESSES = runpy.run_path("spacy_sparsecrf/errors.py")
 DOCUMENTATION, REPOSITORY = ADDRESSES["DOCUMENTATION"], ADDRESSES["REPOSITORY"]
 TARGET = re.compile(r"""(\]\(|\b(?:src|href)=")(?![\w+.-]+:|#)([^)"#]+)""")
+PICTURE = re.compile(r"!\[[^\]]*\]\((?!\w+:)[^)]*\)|<img [^>]*src=\"(?!\w+:)[^>]*>")
+LINK = re.compile(r"\[([^\]]*)\]\((?![\w+.-]+:|#)[^)]*\)")
 
 
 def with_addresses(text: str) -> str:
     """Return a document with the addresses that relative targets have in the site.
 
     The site has all pages and notebooks of docs/, and documents of the repository, as directories.
+    Without a site yet, links become their texts, and one line says where it will be.
     """
+    if ".example/" in DOCUMENTATION:
+        plain = LINK.sub(r"\1", PICTURE.sub("", text))
+        return f"{plain}\nDocumentation will be at {DOCUMENTATION}/.\n"
 
     def address(found: re.Match[str]) -> str:
         page = re.sub(r"\.(md|ipynb)$", "/", found[2].removeprefix("docs/"))
@@ -92,7 +98,9 @@ class ReproducibleWheel(bdist_wheel):
 setup(
     long_description=with_addresses(Path("README.md").read_text(encoding="utf8")),
     long_description_content_type="text/markdown",
-    project_urls={
+    project_urls={}
+    if ".example/" in DOCUMENTATION
+    else {
         "Documentation": f"{DOCUMENTATION}/",
         "Repository": REPOSITORY,
         "Changelog": f"{DOCUMENTATION}/CHANGELOG/",

@@ -693,6 +693,13 @@ class Errors(metaclass=_Coded):
     )
 
 
+def unknown_setting(block: str, key: str, names: Iterable[str]) -> SparseCRFError:
+    """Return an error about a setting that a block of a config does not have."""
+    known = [*names]
+    values = {"block": block, "key": key, "nearest": nearest(key, known)}
+    return SparseCRFError(Errors.SC401.format(**values, known=", ".join(known) or "none"))
+
+
 def refused_option(option: str, value: object, reason: str) -> SparseCRFError:
     """Return an error about the value of an option of a command."""
     values = {"option": option.replace("_", "-"), "value": repr(value), "reason": reason}

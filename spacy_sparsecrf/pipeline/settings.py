@@ -47,7 +47,7 @@ from ..crf.decoding.once import Once
 from ..crf.decoding.transitions import combined_transitions
 from ..crf.memory import check_labels_fit
 from ..crf.model.model import Kind
-from ..errors import Errors, SparseCRFError, nearest
+from ..errors import Errors, SparseCRFError, nearest, unknown_setting
 from ..registry import PartRegistry, crf_engines, crf_features, crf_solvers, crf_targets
 from .facts import facts_of
 from .targets.scheme import OUTSIDE
@@ -141,8 +141,7 @@ def _describe(owner: type[SettingsBlock], name: str, given: Any, error: Validati
     if unknown:
         fields = list(owner.model_fields)
         block = ".".join(["components", name, *path])
-        values = {"block": block, "key": unknown, "nearest": nearest(unknown, fields)}
-        return Errors.SC401.format(**values, known=", ".join(fields))
+        return str(unknown_setting(block, unknown, fields))
     block = ".".join(["components", name, *path[: len(path) > 1]])
     inner = ", ".join(path[len(path) > 1 :])
     return Errors.SC205.format(block=block, key=inner, value=value, expected=expected)

@@ -152,6 +152,11 @@ MISTAKES = [
         "shceme =",
         r"SC401\] \[components\.ner\.target\].*mean scheme\? It has: scheme, types",
     ),
+    (
+        "[training.batcher]",
+        "[training.batcher]\nsize = 1",
+        r"SC401\] \[training\.batcher\].*It has: none\.",
+    ),
     ("path =", "limt = 1\npath =", r"SC401\] \[corpora\.train\].*limt.*mean limit\?"),
     (
         "iterations = 20",

@@ -16,7 +16,7 @@ from spacy.util import load_config, logger, registry
 from thinc.api import Config, ConfigValidationError
 from typer import Argument, Context, Option
 
-from ...errors import Errors, SparseCRFError, nearest
+from ...errors import Errors, SparseCRFError, nearest, unknown_setting
 from .common import Code, overrides_of, reported
 from .printing import msg
 
@@ -81,9 +81,8 @@ def _check_keys(config: Config) -> None:
     for block in ("nlp", "training", "initialize"):
         keys = DEFAULT_CONFIG[block].keys()
         for key in config.get(block, {}).keys() - keys:
-            if near := nearest(key, keys):
-                values = {"block": block, "key": key, "nearest": near, "known": ", ".join(keys)}
-                raise SparseCRFError(Errors.SC401.format(**values))
+            if nearest(key, keys):
+                raise unknown_setting(block, key, keys)
 
 
 def _unknown_name(text: str) -> str:
@@ -126,8 +125,7 @@ def _explain(path: Path, config: Config, error: Any) -> str:
         expected = f"a value of type {inspect.formatannotation(parameters[key].annotation)}"
         return Errors.SC205.format(block=block, key=key, value=value, expected=expected)
     names = [name for name in parameters if name not in ("nlp", "name")]
-    values = {"block": block, "key": key, "nearest": nearest(key, names)}
-    return Errors.SC401.format(**values, known=", ".join(names))
+    return str(unknown_setting(block, key, names))
 
 
 def _blocks(config: dict[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
