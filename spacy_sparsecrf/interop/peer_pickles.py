@@ -37,15 +37,16 @@ def read_pickle(data: bytes, path: object) -> dict[str, Any]:
         for beginnings, unpacker in _UNPACKERS.items():
             if data.startswith(beginnings):
                 data = unpacker().decompress(data, max(_MOST_TIMES * len(data), _LEAST_LIMIT))
-        estimator = _Unpickler(data).load()
-        if (kind := type(estimator).__name__) != "CRF":
-            raise ValueError(f"it has a {kind}, not a CRF")
-        attributes = dict(vars(estimator))
-        file = vars(attributes["modelfile"])
-        model = file.get("__FILE_RESOURCE_DATA__")
-        attributes["model_filename"] = file["name"]
+        # Strings of Python 2 are bytes.
+        file = _Unpickler(BytesIO(data), fix_imports=False, encoding="latin1")
+        if not isinstance(estimator := file.load(), _Estimator):
+            raise ValueError(f"it has a {type(estimator).__name__}, not a CRF")
+        attributes, file_state = estimator.state, estimator.state["modelfile"].state
+        model = file_state.get("__FILE_RESOURCE_DATA__")
+        attributes["model_filename"] = file_state["name"]
         attributes["modelfile"] = model.encode("latin1") if isinstance(model, str) else model
-        return attributes
+        read: dict[str, Any] = attributes
+        return read
 
 
 def read_model_data(data: bytes, path: object) -> bytes:
@@ -59,39 +60,44 @@ def read_model_data(data: bytes, path: object) -> bytes:
     return model
 
 
+class _Stored:
+    """An object of a file. kind: of numbers; state: its attributes, which are not set."""
+
+    state: Any = None
+
+    def __init__(self, kind: str = "", *_: object) -> None:
+        self.kind = kind
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+class _Estimator(_Stored):
+    pass
+
+
+def _number(dtype: _Stored, data: bytes) -> Any:
+    """Return a number of NumPy, as searches set parameters, as one of Python."""
+    return np.frombuffer(data, dtype.kind)[0].item()
+
+
+_NAMES: dict[str, Callable[..., Any]] = {
+    "sklearn_crfsuite.estimator.CRF": _Estimator,
+    "sklearn_crfsuite._fileresource.FileResource": _Stored,
+    "pycrfsuite._logparser.TrainLogParser": _Stored,
+    "copy_reg._reconstructor": lambda of, *_: of(),
+    "__builtin__.object": _Stored,
+    "_codecs.encode": lambda text, _: text.encode("latin1"),
+    "numpy.dtype": _Stored,
+    "numpy.core.multiarray.scalar": _number,
+    "numpy._core.multiarray.scalar": _number,
+}
+
+
 class _Unpickler(pickle.Unpickler):
-    """Reads the names of such files as classes with attributes alone, and numbers."""
-
-    def __init__(self, data: bytes) -> None:
-        # Strings of Python 2 are bytes.
-        super().__init__(BytesIO(data), fix_imports=False, encoding="latin1")
-        # A pickle may change its classes, which are of this file alone.
-        estimator, other = (type(name, (), {}) for name in ("CRF", "other object"))
-        number = type("dtype", (), {"__init__": _set_kind, "__setstate__": lambda *_: None})
-        self._named: dict[str, Any] = {
-            "sklearn_crfsuite.estimator.CRF": estimator,
-            "sklearn_crfsuite._fileresource.FileResource": other,
-            "pycrfsuite._logparser.TrainLogParser": other,
-            "copy_reg._reconstructor": lambda of, *_: of(),
-            "__builtin__.object": other,
-            "_codecs.encode": lambda text, _: text.encode("latin1"),
-            "numpy.dtype": number,
-            "numpy.core.multiarray.scalar": _number,
-            "numpy._core.multiarray.scalar": _number,
-        }
-
     def find_class(self, module: str, name: str) -> Any:
         """Return what stands for a name. RAISES: UnpicklingError for other names."""
         full = f"{module}.{name}"
-        if full not in self._named:
+        if full not in _NAMES:
             raise pickle.UnpicklingError(f"it has the name {brief(full)}, which is not allowed")
-        return self._named[full]
-
-
-def _set_kind(dtype: Any, kind: str, *_: object) -> None:
-    dtype.kind = kind
-
-
-def _number(dtype: Any, data: bytes) -> Any:
-    """Return a number of NumPy, as searches set parameters, as one of Python."""
-    return np.frombuffer(data, dtype.kind)[0].item()
+        return _NAMES[full]

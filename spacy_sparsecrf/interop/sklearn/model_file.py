@@ -1,10 +1,7 @@
 """The file of an estimator's model, for programs that copy it."""
 
-import os
-from contextlib import suppress
-from tempfile import mkstemp
+from tempfile import NamedTemporaryFile
 from typing import Any
-from weakref import finalize
 
 from ..sequences.tagger import Tagger
 
@@ -18,7 +15,7 @@ class ModelFile:
 
     def __init__(self, tagger: Tagger | None, filename: str | None, is_kept: bool) -> None:
         self.tagger, self._filename, self._is_kept = tagger, filename, is_kept
-        self._temporary: str | None = None
+        self._temporary: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the model, without a temporary file."""
@@ -28,21 +25,16 @@ class ModelFile:
     def name(self) -> str | None:
         """The path; None for a temporary file without a model."""
         if self._filename is None and self._temporary is None and self.tagger is not None:
-            data = self.tagger.predictor.trained.to_crfsuite()
-            descriptor, self._temporary = mkstemp(".crfsuite", "model")
-            with open(descriptor, "wb") as file:
-                file.write(data)
-            if not self._is_kept:
-                finalize(self, _remove, self._temporary)
-        return self._filename or self._temporary
+            # Is open as long as its name is used.
+            self._temporary = NamedTemporaryFile(  # noqa: SIM115
+                suffix=".crfsuite", delete=not self._is_kept
+            )
+            self._temporary.write(self.tagger.predictor.trained.to_crfsuite())
+            self._temporary.flush()
+        return self._filename or getattr(self._temporary, "name", None)
 
     def cleanup(self) -> None:
         """Remove the temporary file, unless it is to stay."""
         if self._temporary is not None and not self._is_kept:
-            _remove(self._temporary)
+            self._temporary.close()
             self._temporary = None
-
-
-def _remove(path: str) -> None:
-    with suppress(OSError):
-        os.unlink(path)
