@@ -56,7 +56,8 @@ class Task(tqdm):  # type: ignore[misc]
 
     text: its name; unit: name of the counted units, plural; total: number of units, None if
     unknown; items: to count; initial: number of units before; in_log: whether to log lines where
-    there is no terminal. A text that is set by
+    there is no terminal; delay: seconds before a bar is
+    shown, default 1. A text that is set by
     `set_postfix_str` is shown after the counts, from the next count on.
     """
 
@@ -71,6 +72,7 @@ class Task(tqdm):  # type: ignore[misc]
         items: Iterable[Any] | None = None,
         initial: int = 0,
         in_log: bool = True,
+        delay: float | None = None,
     ) -> None:
         has_bar = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         self._redirected, is_shown = ExitStack(), _is_shown() and (has_bar or in_log)
@@ -81,7 +83,12 @@ class Task(tqdm):  # type: ignore[misc]
         if is_shown and has_bar:
             # tqdm draws nothing if the terminal's size is unknown.
             width, height = shutil.get_terminal_size()
-            layout = {"ncols": width, "nrows": height, "delay": _DELAY, "unit": f" {unit}"}
+            layout = {
+                "ncols": width,
+                "nrows": height,
+                "delay": _DELAY if delay is None else delay,
+                "unit": f" {unit}",
+            }
             from tqdm.contrib.logging import logging_redirect_tqdm  # imports asyncio
 
             # Lines of spaCy's log must not break the bar.
@@ -106,6 +113,12 @@ class Task(tqdm):  # type: ignore[misc]
         """End the task."""
         self._redirected.close()
         super().close()
+
+
+def leave_out(seconds: float) -> None:
+    """Leave out seconds of the time of all open tasks, which passed with something else."""
+    for task in Task._instances:
+        task.start_t += seconds
 
 
 def report(text: str) -> None:

@@ -95,3 +95,30 @@ def test_items_are_counted_while_they_pass():
     assert [*task] == ["a", "b"] and task.n == 3
     assert str(progress.Task("Reading", "docs", 2)) == "Reading: 0 of 2 docs (0 s)"
     assert str(progress.Task("Scoring")) == "Scoring (0 s)"
+
+
+COMPILE = """
+import os
+os.environ["NUMBA_CACHE_DIR"] = {cache!r}
+from spacy_sparsecrf.crf.compilation import watch_compilation
+from spacy_sparsecrf.crf.kernels.numba_support import kernel
+from spacy_sparsecrf.progress import Task
+watch_compilation()
+with Task("Digging") as task:
+    begun = task.start_t
+    kernel(lambda x: x + 1.0)(1.0)
+    assert task.start_t > begun
+"""
+
+
+def test_a_terminal_tells_what_is_compiled_and_how_much(tmp_path):
+    shown = run_on_a_terminal(COMPILE.format(cache=str(tmp_path)))
+    assert "Compiling 1 of about 7 kernels, once" in shown and "(0 s)" not in shown
+    assert not shown.rpartition("\r")[2].strip(" \x1b[A")
+
+
+def test_time_that_passes_with_something_else_is_left_out():
+    task = progress.Task("Reading", "docs", 2)
+    begun = task.start_t
+    progress.leave_out(5.0)
+    assert task.start_t == begun + 5.0

@@ -1,12 +1,18 @@
 """Reports of numba's compilation: a task on the terminal, a notice in the log, and warnings."""
 
+import atexit
 import logging
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import Warnings, warn
-from ..progress import Task, report
+from ..progress import Task, leave_out, report
 from .kernels.cache_dir import damaged, refused
 
 _spacy = logging.getLogger("spacy")
@@ -16,15 +22,16 @@ N_OF_PREDICTION, N_OF_TRAINING = 7, 40
 _warn_once = cache(warn)  # of each message
 
 
-def watch_compilation(n_expected: int = N_OF_PREDICTION) -> Any:
+def watch_compilation(n_expected: int = N_OF_PREDICTION, helper: str = "") -> Any:
     """Report the compilation of kernels, and warn if they cannot be cached. Imports numba.
 
-    n_expected: about how many kernels the caller needs.
+    n_expected: about how many kernels the caller needs. helper: a module that compiles them when it
+    is run, in a second process, if none is cached and there is a second core.
     RETURNS: the listener. Its `with_notice` is whether to log `_NOTICE` before the first kernel;
         n_compiled: number so far.
     """
     listener = _listener()
-    listener.n_expected = n_expected
+    listener.n_expected, listener.helper = n_expected, helper
     return listener
 
 
@@ -40,36 +47,59 @@ def _listener() -> Any:
         def __init__(self) -> None:
             self.with_notice = True
             self.n_expected, self.n_compiled = N_OF_PREDICTION, 0
-            self._n_open = 0
+            self.helper = ""
+            self._n_open, self._begun = 0, 0.0
 
         def on_start(self, event: Any) -> None:
             kernel = event.data["dispatcher"]
             if not hasattr(kernel, "cache"):
                 return
             _warn_of_faults(is_kept(kernel))
-            if is_kept(kernel) and self.with_notice:
+            directory = Path(kernel.stats.cache_path) if is_kept(kernel) else None
+            if directory and self.with_notice:
                 self.with_notice = False
                 # A directory with kernels: the notice was logged before.
-                if not any(Path(kernel.stats.cache_path).glob("*.nbc")):
+                if not any(directory.glob("*.nbc")):
                     n = self.n_expected
                     report(_NOTICE.format(n=n, seconds=round(1.5 * n)))
+                    _start(self.helper)
             if _spacy.isEnabledFor(logging.DEBUG):
                 report(f"Compiling {kernel.__name__}")
             if not self._n_open:
-                self._task = Task("Compiling", "kernels", initial=self.n_compiled, in_log=False)
+                self._begun = time.perf_counter()
+                # Of this process, and of others that compile into the same directory.
+                number = 1 + (len([*directory.glob("*.nbc")]) if directory else self.n_compiled)
+                text = f"Compiling {number} of about {max(number, self.n_expected)} kernels, once"
+                self._task = Task(text, in_log=False, delay=0.0)
             self._n_open += 1
 
         def on_end(self, event: Any) -> None:
             if hasattr(event.data["dispatcher"], "cache"):
                 self._n_open -= 1
-                self._task.update()
                 self.n_compiled += 1
                 if not self._n_open:
                     self._task.close()
+                    leave_out(time.perf_counter() - self._begun)
 
     listener = Listener()
     event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
     return listener
+
+
+def _start(helper: str) -> None:
+    """Run a module in a process that ends at the latest with this one."""
+    n_cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    if not helper or n_cores < 2 or getattr(sys, "frozen", False):
+        return
+    with suppress(OSError):  # no memory, or no program to run
+        process = subprocess.Popen(
+            [sys.executable, "-m", helper],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        atexit.register(process.wait)
+        atexit.register(process.terminate)
 
 
 def _warn_of_faults(is_kept: bool) -> None:

@@ -226,7 +226,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Return the settings of spaCy's loop. RAISES: SparseCRFError if a run cannot begin."""
         setup, loop = self.setup, Loop.of(nlp, self)
         progress.be_quiet(loop.quiet)
-        watch_compilation(N_OF_TRAINING)
+        watch_compilation(N_OF_TRAINING, helper="spacy_sparsecrf.tools.compile_ahead")
         facts = facts_of(setup, shards=shards, engine=setup.engine)
         compatible.check(facts, self.name, setup.solver)
         if loop.is_spacys:

@@ -9,14 +9,17 @@ import sys
 import time
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
 import pytest
+from numba import float64
 from numba.core import event
 from numba.core.caching import _CacheLocator
 from numba.core.errors import TypingError
+from numba.core.registry import cpu_target
 
 import spacy_sparsecrf
 from spacy_sparsecrf.crf import compilation
@@ -522,12 +525,18 @@ def test_of_processes_that_start_together_one_compiles(package, home, tmp_path):
     assert sorted(told) == ["1240, 0 loaded", "1240, 1 loaded", "1240, 1 loaded"]
 
 
+def lock_of(half: Any) -> Path:
+    """Return the file with which a process locks the code of `halve` for a float."""
+    _, name = half.cache._name((float64,), cpu_target.target_context.codegen())
+    return Path(half.stats.cache_path, f"{name}.nbl")
+
+
 @pytest.fixture
 def holder(halve):
-    """Another process that holds the lock of the directory of the code of `halve`."""
-    place = Path(halve().stats.cache_path, "lock")
-    place.touch(0o600)
-    code = f"import fcntl, os\nfcntl.flock(os.open({str(place)!r}, os.O_RDONLY), fcntl.LOCK_EX)\n"
+    """Another process that holds the lock of the code of `halve`."""
+    lock = lock_of(halve())
+    lock.touch(0o600)
+    code = f"import fcntl, os\nfcntl.flock(os.open({str(lock)!r}, os.O_RDONLY), fcntl.LOCK_EX)\n"
     code += "print()\ninput()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -535,6 +544,12 @@ def holder(halve):
         found.stdout.readline()
         yield found
         found.kill()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no locks")
+def test_another_kernel_does_not_wait_for_a_lock(halve, holder, monkeypatch):
+    monkeypatch.setattr(time, "sleep", pytest.fail)
+    assert halve()(3) == 1.5
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no locks")
@@ -550,14 +565,18 @@ def test_who_may_only_read_the_cache_cannot_hold_its_lock(halve, monkeypatch):
     from fcntl import LOCK_EX, flock
 
     monkeypatch.setattr(cache_files, "_patience", {"seconds": 0.5})
-    place = Path(halve().stats.cache_path)
-    place.chmod(0o755)
-    (place / "lock").touch(0o644)
-    descriptor = os.open(place, os.O_RDONLY)
+    half, modes = halve(), []
+    lock, real = lock_of(half), os.unlink
+    lock.parent.chmod(0o755)
+    lock.touch(0o644)
+    descriptor = os.open(lock.parent, os.O_RDONLY)
     flock(descriptor, LOCK_EX)
-    assert halve()(3.0) == 1.5 and cache_files._patience["seconds"] == 0.5
+    monkeypatch.setattr(
+        os, "unlink", lambda path: modes.append(os.stat(path).st_mode) or real(path)
+    )
+    assert half(3.0) == 1.5 and cache_files._patience["seconds"] == 0.5
     os.close(descriptor)
-    assert (place / "lock").stat().st_mode & 0o777 == 0o600
+    assert [oct(mode & 0o777) for mode in modes] == ["0o600"] and not lock.exists()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no locks")
@@ -570,16 +589,14 @@ def test_a_process_waits_for_another_only_once_and_not_for_long(halve, holder, m
 
 
 def is_free(place: str) -> bool:
-    """Return whether another process would get the lock of a directory."""
+    """Return whether another process would get all locks of a directory."""
     import fcntl
 
-    descriptor = os.open(os.path.join(place, "lock"), os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    for lock in Path(place).glob("*.nbl"):
+        with lock.open() as file, suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            continue
         return False
-    finally:
-        os.close(descriptor)
     return True
 
 

@@ -5,8 +5,12 @@ import shutil
 import subprocess
 import sys
 from itertools import combinations
+from types import ModuleType
 
 import pytest
+
+from spacy_sparsecrf.crf.kernels.numba_support import bind, kernel
+from spacy_sparsecrf.crf.kernels.numba_support.recording import recorded
 
 from ..support.compiled_cases import Call, Signatures, compile_all
 
@@ -53,8 +57,36 @@ def test_after_warmup_nothing_is_left_to_compile(everything_compiled, tmp_path):
     compiled = sorted(path.name for path in cache.rglob("*.nbc"))
     assert any(name.startswith("minibatch.finish_pass") for name in compiled)
     assert any(name.startswith("viterbi.viterbi") for name in compiled)
-    command = [sys.executable, "-m", "spacy_sparsecrf", "warmup", "--prediction"]
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
-    again = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    assert sorted(path.name for path in cache.rglob("*.nbc")) == compiled
-    assert "Compiling" not in again.stderr
+    # Nor for the process that helps the first training: it compiles what a training calls.
+    for module in (
+        ["spacy_sparsecrf", "warmup", "--prediction"],
+        ["spacy_sparsecrf.tools.compile_ahead"],
+    ):
+        again = subprocess.run(
+            [sys.executable, "-m", *module],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+        )
+        assert sorted(path.name for path in cache.rglob("*.nbc")) == compiled
+        assert "Compiling" not in again.stderr
+
+
+def test_kernels_are_recorded_as_python_calls_them(monkeypatch):
+    @kernel
+    def inner(x: float) -> float:
+        return x + 1.0
+
+    @kernel
+    def outer(x: float) -> float:
+        return 2.0 * inner(x)
+
+    module = ModuleType("recorded.part")
+    module.inner, module.outer = inner, outer
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    with recorded("recorded") as compilations:
+        assert outer(1.5) == 5.0 and bind(outer, 1.0)(2.0) == 6.0 and inner(1) == 2.0
+    assert [name for name, _ in compilations] == ["outer", "inner"] and not outer.signatures
+    compile_outer = next(iter(compilations.values()))
+    assert compile_outer()(1.5) == 5.0 and len(outer.signatures) == 1

@@ -1,4 +1,4 @@
-"""Files of the kernel cache, and a lock with which one process compiles while others wait.
+"""Files of the kernel cache, and locks with which one process compiles while others wait.
 
 A file has a SHA-256 of its name and content. It is written under a random name and renamed, so a
 process that is killed leaves it whole or not at all.
@@ -19,8 +19,8 @@ from .cache_dir import MOST_BYTES, is_safe
 _SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 # Seconds to wait for another process; 0 after it took longer once.
 _patience = {"seconds": 60.0}
-# By thread, the descriptor of the file that it has locked, or has waited for.
-_locks: dict[int, int] = {}
+# By thread, descriptor and path of the file that it has locked, or has waited for.
+_locks: dict[int, tuple[int, str]] = {}
 
 
 def read(path: str, source: str) -> bytes:
@@ -67,12 +67,12 @@ def has_lock() -> bool:
     return get_ident() in _locks
 
 
-def await_other(directory: str, read: Callable[[], Any]) -> Any:
+def await_other(path: str, read: Callable[[], Any]) -> Any:
     """Return what `read` finds once another process has written it, or None: compile it.
 
-    Returns None as soon as this thread has the lock of the directory, a file that no other user can
-    open; `unlock` must follow. It does not wait if the thread has a lock already, or if locks fail,
-    nor longer than `_patience`.
+    Returns None as soon as this thread has the lock of a path of code, a file that no other user
+    can open; `unlock` must follow. It does not wait if the thread has a lock already, or if locks
+    fail, nor longer than `_patience`.
     """
     end = time.monotonic() + _patience["seconds"]
     if has_lock():
@@ -80,8 +80,9 @@ def await_other(directory: str, read: Callable[[], Any]) -> Any:
     with suppress(ImportError, OSError):  # Windows, or a file system without locks
         from fcntl import LOCK_EX, LOCK_NB, flock
 
-        path = os.path.join(directory, "lock")
-        descriptor = _locks[get_ident()] = os.open(path, os.O_RDWR | os.O_CREAT | _SAFE, 0o600)
+        lock = f"{path}.nbl"
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | _SAFE, 0o600)
+        _locks[get_ident()] = descriptor, lock
         os.fchmod(descriptor, 0o600)
         while time.monotonic() < end:
             with suppress(BlockingIOError):
@@ -95,15 +96,21 @@ def await_other(directory: str, read: Callable[[], Any]) -> Any:
 
 
 def unlock() -> None:
-    """Release the lock of this thread, if it has one."""
-    if (descriptor := _locks.pop(get_ident(), -1)) >= 0:
+    """Release the lock of this thread, if it has one, and remove its file.
+
+    Who waits for the removed file finds the code, or compiles.
+    """
+    if lock := _locks.pop(get_ident(), None):
+        descriptor, path = lock
+        with suppress(OSError):
+            os.unlink(path)
         os.close(descriptor)
 
 
 def _forget_locks() -> None:
     """Close the locks of the parent process, which would last until both processes close them."""
     while _locks:
-        os.close(_locks.popitem()[1])
+        os.close(_locks.popitem()[1][0])
 
 
 if hasattr(os, "register_at_fork"):

@@ -98,7 +98,10 @@ class KernelCache(NullCache):
         # numba would import all of its implementations; cached code needs only reference counting.
         rtsys.initialize(target_context)
         read = partial(self._find, lambda directory: self._load(directory, sig, target_context))
-        return read() or (self.cache_path and await_other(self.cache_path, read))
+        if (code := read()) or not self.cache_path:
+            return code
+        _, name = self._name(sig, target_context.codegen())
+        return await_other(os.path.join(self.cache_path, name), read)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save code if possible; a full disk or missing permission must not stop a kernel."""

@@ -1,0 +1,60 @@
+"""A second process that compiles kernels into the cache while the first training begins.
+
+It trains entities of the default config on three Docs, with kernels as plain Python, which tells
+what the training will call, and compiles it from the end, where the other process comes last.
+"""
+
+import pkgutil
+import warnings
+from importlib import import_module
+
+import numpy as np
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from .. import crf
+from ..crf.kernels.numba_support.recording import Compilation, recorded
+
+# It takes a quarter of all the time, and is needed early.
+_LONGEST = "minibatch_pass"
+
+
+def main() -> None:
+    """Compile what a training compiles, in another order."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        compilations = compilations_of_training()
+    for compile in compilations:
+        compile()
+
+
+def compilations_of_training() -> list[Compilation]:
+    """Return what compiles the kernels of a training: the longest, then from the last one on."""
+    for module in pkgutil.walk_packages(crf.__path__, f"{crf.__name__}."):
+        import_module(module.name)
+    with recorded(crf.__name__) as compilations:
+        _train_entities()
+    backwards = reversed(compilations.items())
+    ordered = sorted(backwards, key=lambda item: item[0][0] != _LONGEST)
+    return [compile for _, compile in ordered]
+
+
+def _train_entities() -> None:
+    """Train an entity recogniser on three Docs, and predict."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf_ner")
+    examples = []
+    for words in ["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]:
+        gold = Doc(nlp.vocab, words=words)
+        gold.ents = [Span(gold, 0, 1, "X")]
+        examples.append(Example(Doc(nlp.vocab, words=words), gold))
+    nlp.initialize(lambda: examples)
+    for _ in range(2):
+        nlp.update(examples)
+    nlp.from_bytes(nlp.to_bytes())
+    nlp("a b c")
+
+
+if __name__ == "__main__":
+    main()
