@@ -9,7 +9,8 @@
 `python -m spacy_sparsecrf export PIPELINE FOLDER --format portable` writes this file as crf.py. The
 answers are those of the pipeline; docs/portable.md describes the fields of model.json. A model with
 a valid digest is trusted like code. In the order of reading a text: `Tokenizer` splits it as spaCy
-does, `Features` reads words and sums weights, `Chain` finds labels and their probabilities.
+does, `Features` reads words and sums weights, `Chain` finds labels and their probabilities. `Chain`
+needs no model: scores of labels and `PairTable`s define the distribution of any linear chain.
 """
 
 import fileinput
@@ -21,21 +22,26 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby, pairwise, product
+from itertools import accumulate, groupby, pairwise, product, repeat
 from operator import add, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple
 
 HEAD = b'{"format": "spacy-sparsecrf portable 1", "digest": "%s",'
 CACHED = lru_cache(20_000)  # of distinct words, pieces of text and matrices
+PIECE = re.compile(r"(?:(?<=\S) )?(\s+|\S+|\Z)")  # one space belongs to the token before it
 MOST_STATES = 2048  # of the search for paths that repeat no name
+TINY = 1e-280  # smaller products of probabilities are added as logarithms
 REPEATED = 1e9  # cost of a repetition, far above differences between scores of paths
-NEVER = -math.inf
-Rows = list[list[float]]
+Rows = Sequence[Sequence[float]]
+Bits = Sequence[Sequence[int]]
 Fields = dict[str, Any]
+Words = list[tuple[str, int]]  # texts of tokens, and their starts
 Weights = tuple[tuple[int, float], ...]  # of labels, or numbers of label pairs
+
+dot: Callable[[Any, Any], float] = getattr(math, "sumprod", lambda a, b: sum(map(mul, a, b)))
+"""The sum of products; since Python 3.12 it is a function of the library."""
 
 
 class Token(NamedTuple):
@@ -44,8 +50,8 @@ class Token(NamedTuple):
     text: str
     start: int
     end: int
-    label: str = ""
-    probability: float = 1.0
+    label: str
+    probability: float
 
 
 class TextSpan(NamedTuple):
@@ -74,15 +80,11 @@ class Tokenizer:
         self._matched: dict[str, list[list[str]]] = fields["matched"]
         self._texts = CACHED(self._split)
 
-    def __call__(self, text: str) -> list[Token]:
+    def __call__(self, text: str) -> Words:
         """Split a text at blanks, then each piece, then apply special cases of several tokens."""
-        tokens: list[Token] = []
-        for match in re.finditer(r"\s+|\S+", text):
-            piece, start = match[0], match.start()
-            if piece[0] == " " and tokens:
-                # One space belongs to the token before it, and other blanks are tokens.
-                piece, start = piece[1:], start + 1
-            tokens += _placed(self._texts(piece), start)
+        tokens: Words = []
+        for piece in PIECE.finditer(text):
+            tokens += _placed(self._texts(piece[1]), piece.start(1))
         return self._with_rules(text, tokens)
 
     def _split(self, text: str) -> list[str]:
@@ -120,22 +122,23 @@ class Tokenizer:
                 end = match.end()
         return [*texts, text[end:]]
 
-    def _with_rules(self, text: str, tokens: list[Token]) -> list[Token]:
+    def _with_rules(self, text: str, tokens: Words) -> Words:
         """Apply special cases to tokens: the longest, then leftmost, which hide what they overlap.
 
         A special case hides others also if it is hidden itself.
         """
         matches = [
             (-len(texts), i)
-            for i, token in enumerate(tokens)
-            for texts in self._matched.get(token.text, ())
-            if [x.text for x in tokens[i : i + len(texts)]] == texts
+            for i, (token, _) in enumerate(tokens)
+            for texts in self._matched.get(token, ())
+            if [x for x, _ in tokens[i : i + len(texts)]] == texts
         ]
         covered = set[int]()
         parts = {}
         for minus_n, i in sorted(matches):
-            j, start = i - minus_n, tokens[i].start
-            rule = self._rules.get(text[start : tokens[j - 1].end])
+            j, start = i - minus_n, tokens[i][1]
+            end = tokens[j - 1][1] + len(tokens[j - 1][0])
+            rule = self._rules.get(text[start:end])
             if rule and covered.isdisjoint((i, j - 1)):
                 parts[i] = j, _placed(rule, start)
             covered.update(range(i, j))
@@ -144,10 +147,9 @@ class Tokenizer:
         return tokens
 
 
-def _placed(texts: Sequence[str], start: int) -> list[Token]:
+def _placed(texts: Sequence[str], start: int) -> Words:
     """Return adjacent tokens."""
-    ends = accumulate(map(len, texts), initial=start)
-    return [Token(text, *offsets) for text, offsets in zip(texts, pairwise(ends))]
+    return [*zip(texts, accumulate(map(len, texts), initial=start))]
 
 
 # Attributes of words
@@ -175,6 +177,15 @@ def like_num(text: str, words: Sequence[str], endings: Sequence[str], sign: str)
     parts = text.split("/")
     is_number = text in words or (len(parts) < 3 and all(map(str.isdigit, parts)))
     return is_number or any(text.removesuffix(ending).isdigit() for ending in endings)
+
+
+def ngrams(text: str, low: int, high: int, marks: str) -> list[str]:
+    """Return the distinct n-grams of a word between marks; a long word has those of its ends."""
+    pieces = [text] if len(text) <= 20 else [text[:10], text[-10:]]
+    pieces[0] = marks[:1] + pieces[0]
+    pieces[-1] += marks[1:]
+    sizes = product(range(low, high + 1), pieces)
+    return [*dict.fromkeys(x[i : i + n] for n, x in sizes for i in range(len(x) - n + 1))]
 
 
 def string_hash(text: str) -> int:
@@ -209,12 +220,11 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
     **{"orth": str, "lower": str.lower, "casefold": str.casefold, "fold": fold, "shape": shape},
     **{"length": len, "is_alpha": str.isalpha, "is_ascii": str.isascii, "is_digit": str.isdigit},
     **{"is_lower": str.islower, "is_upper": str.isupper, "is_title": str.istitle},
-    **{"like_num": like_num, "cluster": class_of, "word_labels": labels_of},
+    **{"like_num": like_num, "ngrams": ngrams, "cluster": class_of, "word_labels": labels_of},
     "short_shape": lambda text: "".join(x for x, _ in groupby(shape(text))),
     "is_punct": lambda text: all(unicodedata.category(char)[0] == "P" for char in text),
     "has_digit": lambda text: any(map(str.isdigit, text)),
     "has_upper": lambda text: any(map(str.isupper, text)),
-    "has_hyphen": lambda text: not {*"-\u2010\u2011"}.isdisjoint(text),
     "prefix": lambda text, n: text[:n] if len(text) >= n else "",
     "suffix": lambda text, n: text[-n:] if len(text) >= n else "",
     "regex": lambda text, pattern: bool(re.search(pattern, text)),
@@ -258,52 +268,46 @@ def runs_elsewhere(texts: Sequence[str], apart: Sequence[int]) -> Iterator[str]:
         yield "".join(x for x, k in signs if is_used and counts[lower, k] > (k == at))
 
 
+def written(value: Any) -> Any:
+    """Return a value of an attribute as in features, "" for none; n-grams are several."""
+    return value if isinstance(value, str | list) else str(+value or "")
+
+
+def listed(value: Any) -> list[str]:
+    """Return the values of an attribute of a word."""
+    return value if isinstance(value, list) else [value]
+
+
 # Features
-
-
-def written(value: Any) -> str:
-    """Return the value of an attribute as in features, "" for none."""
-    return value if isinstance(value, str) else str(+value or "")
-
-
-class PairTable:
-    """Scores of label pairs, and their exponentials: [Y + 1, Y], row Y: from the beginning."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-        self.columns = [*zip(*rows[:-1])]
-        top = max(map(max, rows))
-        self.powers = [[math.exp(x - top) for x in row] for row in rows]
-        self.power_columns = [*zip(*self.powers[:-1])]
 
 
 class WordReading(NamedTuple):
     """What a model reads of a word, however often it occurs.
 
-    n_lines: 0 for a word, and for a blank 1 + its line breaks, at most 3; values: of attributes;
-    sums: of the weights of features of this word alone, by its offset.
+    n_breaks: -1 for a word, and for a blank its line breaks, at most 2; values: of attributes,
+    lists for n-grams; sums: of the weights of features of this word alone, by its offset.
     """
 
-    n_lines: int
-    values: list[str]
+    n_breaks: int
+    values: list[Any]
     sums: dict[int, list[float]]
 
 
 class Reading(NamedTuple):
     """The words of a text: tokens that are no blanks.
 
-    positions: of words among tokens; apart: words behind an empty line; words: their contents, and
-    those outside the sequence; columns: values of attributes of `words`.
+    tokens: all tokens; positions: of words among them; apart: words behind an empty line; words:
+    their contents, and those outside the sequence; columns: values of attributes of `words`.
     """
 
-    tokens: list[Token]
+    tokens: Words
     positions: list[int]
     apart: list[int]
     words: list[WordReading]
-    columns: list[list[str]]
+    columns: list[list[Any]]
 
 
-class WeightedTemplate(NamedTuple):
+class Template(NamedTuple):
     """What features read, and their weights.
 
     reads: number of an attribute, offset, and whether that is a position in the text; weights: by
@@ -322,15 +326,16 @@ class Features:
         self._model = model
         self._n_labels = len(model["labels"])
         self._margin: int = model["margin"]
+        self._unseen = dict.fromkeys(map(ord, model["unseen"]))
         self._lists = {
             key: {word: name for name, words in classes.items() for word in words.split()}
             for key, classes in model["classes"].items()
         }
-        self._unseen = dict.fromkeys(map(ord, model["unseen"]))
         self._near, self._wide, self._bigrams = (
-            [WeightedTemplate(*template) for template in model[kind]]
+            [Template(*template) for template in model[kind]]
             for kind in ("near", "wide", "bigrams")
         )
+        self._offsets = {template.reads[0][1] for template in self._near}
         self._weights = CACHED(self._read_weights)
         self._word = CACHED(self._read_word)
         self._pairs_of = CACHED(self._sum_pairs)
@@ -342,17 +347,17 @@ class Features:
         parts = text.split()
         return (*zip(map(int, parts[::2]), array(self._model["type"], map(float, parts[1::2]))),)
 
-    def read(self, tokens: list[Token]) -> Reading:
+    def read(self, tokens: Words) -> Reading:
         """Read the tokens of a text."""
-        apart = []
         positions = []
+        apart = []
         breaks: list[int] = []
-        words = []
+        words = [*self._outside[0]]
         n_breaks = -3  # blanks at the beginning of a text do not count
-        for t, token in enumerate(tokens):
-            word = self._word(token.text)
-            if word.n_lines:
-                n_breaks += (word.n_lines - 1) * (n_breaks >= 0)
+        for t, (text, _) in enumerate(tokens):
+            word = self._word(text)
+            if word.n_breaks >= 0:
+                n_breaks += word.n_breaks * (n_breaks >= 0)
                 continue
             if n_breaks >= 2:
                 apart.append(len(breaks))
@@ -360,23 +365,23 @@ class Features:
             words.append(word)
             positions.append(t)
             n_breaks = 0
-        ahead, behind = self._outside
-        words = [*ahead, *words, *behind]
+        words += self._outside[1]
         columns = [*map(list, zip(*(word.values for word in words)))]
-        inside = slice(len(ahead), len(words) - len(behind))
         seen = [tokens[t] for t in positions]
+        texts = [text for text, _ in seen]
         for number, (name, *arguments) in enumerate(self._model["attributes"]):
             values: Iterable[Any] = breaks
             if name == "glued":
-                values = [*(a.end == b.start for a, b in pairwise(seen)), *[False] * bool(seen)]
+                starts = [*(start for _, start in seen[1:]), -1]
+                values = (start + len(x) == behind for (x, start), behind in zip(seen, starts))
             elif name == "doc_run":
-                values = runs_elsewhere([x.text for x in seen], apart)
+                values = runs_elsewhere(texts, apart)
             elif name == "phrase":
                 compared, phrases, longest = arguments
-                texts = [ATTRIBUTES[compared](x.text) for x in seen]
-                values = phrase_marks(texts, self._model["phrases"][phrases], longest)
+                compared_texts = [*map(ATTRIBUTES[compared], texts)]
+                values = phrase_marks(compared_texts, self._model["phrases"][phrases], longest)
             if name in CONTEXTUAL:
-                columns[number][inside] = map(written, values)
+                columns[number][self._margin : self._margin + len(seen)] = map(written, values)
         return Reading(tokens, positions, apart=apart, words=words, columns=columns)
 
     def _read_word(self, text: str) -> WordReading:
@@ -385,51 +390,49 @@ class Features:
         if not text.isascii():
             view = unicodedata.normalize("NFC", text.translate(self._unseen)) or " "
         if view.isspace():
-            n_lines = min(len(f"{view}.".splitlines()), 3)
-            return WordReading(n_lines, [], {})
+            return WordReading(min(len(f"{view}.".splitlines()), 3) - 1, [], {})
         values = []
         for name, *arguments in self._model["attributes"]:
             if name in ("cluster", "word_labels"):
                 arguments[0] = self._lists[arguments[0]]
             is_near = name not in CONTEXTUAL
             values.append(written(ATTRIBUTES[name](view, *arguments)) if is_near else "")
-        return WordReading(0, values, self._sums(values))
+        return WordReading(-1, values, self._sums(values))
 
     def _edge(self, distance: int) -> WordReading:
         """Return what is read outside the sequence. distance: < 0 before its first word."""
         value = f" {'^' if distance < 0 else '$'}{min(abs(distance), self._model['edges'])}"
-        values: list[str] = [value] * len(self._model["attributes"])
-        return WordReading(0, values, self._sums(values))
+        values: list[Any] = [value] * len(self._model["attributes"])
+        return WordReading(-1, values, self._sums(values))
 
-    def _sums(self, values: list[str]) -> dict[int, list[float]]:
+    def _sums(self, values: list[Any]) -> dict[int, list[float]]:
         """Sum the weights of features of one word, by its offset."""
-        sums: dict[int, list[float]] = {}
+        sums = {offset: [0.0] * self._n_labels for offset in self._offsets}
         for _, [(number, offset, _)], weights in self._near:
-            row = sums.setdefault(offset, [0.0] * self._n_labels)
-            for label, weight in self._weights(weights.get(values[number], "")):
-                row[label] += weight
+            for value in listed(values[number]):
+                for label, weight in self._weights(weights.get(value, "")):
+                    sums[offset][label] += weight
         return sums
 
-    def scores(self, reading: Reading) -> Rows:
+    def scores(self, reading: Reading) -> list[list[float]]:
         """Sum the weights of labels at each word: [T, Y]."""
         n, ahead = len(reading.positions), self._margin
         by_offset = [
             [word.sums[offset] for word in reading.words[ahead + offset :][:n]]
-            for offset in sorted({template.reads[0][1] for template in self._near})
+            for offset in sorted(self._offsets)
         ]
         sums = zip([[0.0] * self._n_labels] * n, *by_offset)
-        scores: Rows = [[*map(sum, zip(*rows))] for rows in sums]
+        scores: list[list[float]] = [[*map(sum, zip(*rows))] for rows in sums]
         for template in self._wide:
-            for t, _, weights in self._present(template, reading):
-                row = scores[t]
-                for label, weight in self._weights(weights):
-                    row[label] += weight
+            for t, text in self._texts(template, reading):
+                if text in template.weights:
+                    row = scores[t]
+                    for label, weight in self._weights(template.weights[text]):
+                        row[label] += weight
         return scores
 
-    def _present(
-        self, template: WeightedTemplate, reading: Reading
-    ) -> Iterator[tuple[int, str, str]]:
-        """Yield words, and values and weights of a template's features there."""
+    def _texts(self, template: Template, reading: Reading) -> Iterable[tuple[int, str]]:
+        """Return words, and the values that a template reads there, joined by tabs."""
         n = len(reading.positions)
         columns = []
         for number, offset, is_place in template.reads:
@@ -437,28 +440,30 @@ class Features:
             if is_place:
                 start += n if offset < 0 else -1
             columns.append([column[start]] * n if is_place else column[start:][:n])
-        rows = map("\t".join, zip(*columns)) if columns else [""] * n
-        for t, text in enumerate(rows):
-            if text in template.weights:
-                yield t, text, template.weights[text]
+        rows = zip(*columns) if columns else [()] * n
+        if any(self._model["attributes"][number][0] == "ngrams" for number, *_ in template.reads):
+            lists = (product(*map(listed, row)) for row in rows)
+            return ((t, "\t".join(x)) for t, of_word in enumerate(lists) for x in of_word)
+        return enumerate(map("\t".join, rows))
 
     def named(self, reading: Reading, word: int) -> Iterator[tuple[str, Weights]]:
         """Yield names of features at a word, and the weights of labels."""
         for template in (*self._near, *self._wide):
-            for t, values, weights in self._present(template, reading):
-                if t == word:
+            for t, values in self._texts(template, reading):
+                if t == word and values in template.weights:
                     shown = "=" + values.replace("\t", "|").replace(" ", "") if values else ""
-                    yield template.name + shown, self._weights(weights)
+                    yield template.name + shown, self._weights(template.weights[values])
 
-    def pairs(self, reading: Reading) -> list[PairTable]:
+    def pairs(self, reading: Reading) -> list["PairTable"]:
         """Return the scores of label pairs at each word."""
         present: list[tuple[str, ...]] = [()] * len(reading.positions)
         for template in self._bigrams:
-            for t, _, weights in self._present(template, reading):
-                present[t] += (weights,)
+            for t, text in self._texts(template, reading):
+                if text in template.weights:
+                    present[t] += (template.weights[text],)
         return [*map(self._pairs_of, present)]
 
-    def _sum_pairs(self, present: tuple[str, ...]) -> PairTable:
+    def _sum_pairs(self, present: tuple[str, ...]) -> "PairTable":
         """Sum the weights of label pairs of features."""
         table = [[*row] for row in self._model["valid"]]
         for weights in present:
@@ -470,83 +475,130 @@ class Features:
 # Labels
 
 
-@dataclass
+class PairTable:
+    """Scores of label pairs, which are finite: [Y + 1, Y], row Y: from the beginning.
+
+    columns: [Y, Y]; powers: of rows a, exp(rows[a] - top); reach: if the label a has the best score
+    at a token, labels with a score lower by more than reach[a] are on no best path behind it.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.columns = [*zip(*rows[:-1])]
+        self.top = max(map(max, rows))
+        self.powers = [[math.exp(x - self.top) for x in row] for row in rows[:-1]]
+        self.power_columns = [*zip(*self.powers)]
+        tops = [*map(max, self.columns)]
+        self.reach = [max(map(sub, tops, row)) + 1e-6 for row in rows[:-1]]
+
+
 class Chain:
-    """The distribution of the labels of a sequence, by a scaled recursion (Rabiner 1989, V.A).
+    """The distribution of the labels of a sequence (Lafferty et al. 2001).
 
     scores: [T, Y] of words; pairs: of label pairs at each word.
     """
 
-    scores: Rows
-    pairs: Sequence[PairTable]
+    def __init__(self, scores: Rows, pairs: Sequence[PairTable]) -> None:
+        self.scores = scores
+        self.pairs = pairs
 
     def labels(self) -> list[int]:
         """Find the most probable labels: argmax_y sum_t scores[t, y_t] + pairs[t, y_{t-1}, y_t].
 
         The lowest label wins a tie, of the last word first (Viterbi).
         """
-        best: Rows = []
+        best: list[list[float]] = []
         for scores, pairs in zip(self.scores, self.pairs):
-            ahead = best[-1] if best else []
-            tops = [max(map(add, ahead, column)) for column in pairs.columns if best]
-            best.append([*map(add, scores, tops or pairs.rows[-1])])
+            tops: Iterable[float] = pairs.rows[-1]
+            if best:
+                top = max(best[-1])
+                least = top - pairs.reach[best[-1].index(top)]
+                ahead = [(x, row) for x, row in zip(best[-1], pairs.rows) if x >= least]
+                tops = map(max, zip(*(map(add, repeat(x), row) for x, row in ahead)))
+            best.append([*map(add, scores, tops)])
         path = [x.index(max(x)) for x in best[-1:]]
-        for ahead, pairs in zip(best[-2::-1], self.pairs[:0:-1]):
-            steps = [*map(add, ahead, pairs.columns[path[-1]])]
+        for row, pairs in zip(best[-2::-1], self.pairs[:0:-1]):
+            steps = [*map(add, row, pairs.columns[path[-1]])]
             path.append(steps.index(max(steps)))
         return path[::-1]
 
-    def tracking(self, bits: Sequence[Sequence[int]], m: int) -> "Chain":
-        """Return the chain in which repetitions of names cost `REPEATED`.
+    def relaxed(self, bits: Bits) -> list[int]:
+        """Find the most probable labels given that no name is repeated, if possible.
 
-        State y * m + subset is a label and the names begun.
-        bits: [Y + 1, Y], names that a step begins, as bit sets; m: number of bit sets.
+        A state of this search is a label and the subset of names begun. A repetition costs
+        `REPEATED`. The lowest label wins a tie, then the lowest subset.
+        bits: [Y + 1, Y], names that a step begins, as bit sets.
         """
-        states = [*product(range(len(bits[-1])), range(m))]
+        best: dict[tuple[int, int], Any] = {(-1, 0): (0.0, ())}
+        for scores, pairs in zip(self.scores, self.pairs):
+            reached: dict[tuple[int, int], Any] = {}
+            for (previous, subset), (total, path) in sorted(best.items()):
+                for y, begun in enumerate(bits[previous]):
+                    score = total + (pairs.rows[previous][y] - REPEATED * bool(subset & begun))
+                    if score > reached.get((y, subset | begun), (-math.inf,))[0]:
+                        reached[y, subset | begun] = score, path
+            best = {(y, s): (scores[y] + x, (y, path)) for (y, s), (x, path) in reached.items()}
+        path = best[max(sorted(best), key=lambda state: best[state][0])][1]
+        labels = []
+        while path:
+            y, path = path
+            labels.append(y)
+        return labels[::-1]
 
-        def expanded(rows: Rows) -> Iterator[list[float]]:
-            for previous, begun in [*states, (-1, 0)]:
-                costs = [REPEATED * bool(begun & bit) for bit in bits[previous]]
-                goals = [begun | bit for bit in bits[previous]]
-                row = [*map(sub, rows[previous], costs)]
-                yield [row[y] if subset == goals[y] else NEVER for y, subset in states]
-
-        tables = {pairs: PairTable([*expanded(pairs.rows)]) for pairs in {*self.pairs}}
-        scores = [[score for score in row for _ in range(m)] for row in self.scores]
-        return Chain(scores, [tables[pairs] for pairs in self.pairs])
-
-    def marginals(self) -> Rows:
+    def marginals(self) -> list[list[float]]:
         """Compute p(y_t = y | x): [T, Y]."""
-        alphas, betas, _ = self._sums
-        return [[*map(mul, a, b)] for a, b in zip(alphas, betas)]
+        alphas, betas = self._log_sums
+        rows = zip(alphas, betas)
+        return [[math.exp(min(a + b - self.log_z, 0.0)) for a, b in zip(*row)] for row in rows]
 
-    def probability(self, begin: int, labels: Sequence[int]) -> float:
-        """Compute the probability that the words from `begin` have some labels."""
-        alphas, betas, powers = self._sums
-        p = alphas[begin][labels[0]]
+    def log_probability(self, labels: Sequence[int], begin: int = 0) -> float:
+        """Compute the logarithm of the probability that the words from `begin` have some labels."""
+        alphas, betas = self._log_sums
+        score = alphas[begin][labels[0]] + betas[begin + len(labels) - 1][labels[-1]]
         for t, (previous, y) in enumerate(pairwise(labels), begin + 1):
-            p *= self.pairs[t].powers[previous][y] * powers[t][y]
-        return p * betas[begin + len(labels) - 1][labels[-1]]
+            score += self.pairs[t].rows[previous][y] + self.scores[t][y]
+        return min(score - self.log_z, 0.0)
 
     @cached_property
-    def _sums(self) -> tuple[Rows, Rows, Rows]:
-        """Sums over paths up to each word, and behind it; exp(scores) by which they are scaled."""
-        alphas: Rows = []
-        powers = []
+    def log_z(self) -> float:
+        """The logarithm of the sum over all paths of exp(score)."""
+        return log_sum(self._log_sums[0][-1])
+
+    @cached_property
+    def _log_sums(self) -> tuple[list[list[float]], list[list[float]]]:
+        """The logarithms of sums over paths up to each word with a label, and behind it: [T, Y]."""
+        alphas: list[list[float]] = []
         for scores, pairs in zip(self.scores, self.pairs):
-            top = max(scores)
-            power = [math.exp(x - top) for x in scores]
-            ahead = alphas[-1] if alphas else []
-            sums = [sum(map(mul, ahead, column)) for column in pairs.power_columns if alphas]
-            alpha = [*map(mul, power, sums or pairs.powers[-1])]
-            norm = sum(alpha)
-            alphas.append([x / norm for x in alpha])
-            powers.append([x / norm for x in power])
-        betas = [[1.0] * len(row) for row in powers[-1:]]
-        for power, pairs in zip(powers[:0:-1], self.pairs[:0:-1]):
-            behind = [*map(mul, power, betas[-1])]
-            betas.append([sum(map(mul, row, behind)) for row in pairs.powers[:-1]])
-        return alphas, betas[::-1], powers
+            sums: Iterable[float] = pairs.rows[-1]
+            if alphas:
+                sums = log_products(alphas[-1], pairs.columns, pairs.power_columns, pairs.top)
+            alphas.append([*map(add, scores, sums)])
+        betas = [[0.0] * len(row) for row in alphas[-1:]]
+        for scores, pairs in zip(self.scores[:0:-1], self.pairs[:0:-1]):
+            behind = [*map(add, scores, betas[-1])]
+            betas.append(log_products(behind, pairs.rows, pairs.powers, pairs.top))
+        return alphas, betas[::-1]
+
+
+def log_products(logs: Sequence[float], rows: Rows, powers: Rows, top: float) -> list[float]:
+    """Compute log sum_j exp(logs[j] + rows[i][j]) of rows i: a product of scaled powers.
+
+    powers: exp(rows - top). Where a product is too small to be exact, logarithms are added.
+    """
+    largest = max(logs)
+    shares = [math.exp(x - largest) for x in logs]
+    scale = largest + top
+    return [
+        scale + math.log(x) if x > TINY else log_sum(map(add, logs, row))
+        for x, row in zip(map(dot, repeat(shares), powers), rows)
+    ]
+
+
+def log_sum(logs: Iterable[float]) -> float:
+    """Compute log sum_i exp(logs[i])."""
+    logs = [*logs]
+    largest = max(logs)
+    return largest + math.log(sum(math.exp(x - largest) for x in logs))
 
 
 class Model:
@@ -569,25 +621,27 @@ class Model:
     def __call__(self, text: str) -> Labelled:
         """Label a text. RAISES: ValueError for anything but a text of whole characters."""
         reading = self._read(text)
-        tokens = [token._replace(label=self.fields["blank"]) for token in reading.tokens]
         chain = self._chain(reading)
         path = self._path(chain)
+        words = [reading.tokens[t] for t in reading.positions]
         spans = []
         for begin, end, kind in self._spans(path):
             labels, longer = path[begin:end], self.fields["longer"].get(kind)
-            score = chain.probability(begin, labels)
+            score = math.exp(chain.log_probability(labels, begin))
             if longer is not None and end < len(path):
-                score = max(score - chain.probability(begin, [*labels, longer]), 0.0)
+                score -= math.exp(chain.log_probability([*labels, longer], begin))
             if score < self.fields["thresholds"][kind]:
                 path[begin:end] = [0] * len(labels)
                 continue
-            start = tokens[reading.positions[begin]].start
-            stop = tokens[reading.positions[end - 1]].end
-            spans.append(TextSpan(start, stop, label=kind, text=text[start:stop], score=score))
+            start, stop = words[begin][1], words[end - 1][1] + len(words[end - 1][0])
+            span = TextSpan(start, stop, label=kind, text=text[start:stop], score=max(score, 0.0))
+            spans.append(span)
+        answers = [(self.fields["blank"], 1.0)] * len(reading.tokens)
         for t, y, p in zip(reading.positions, path, chain.marginals()):
             label = y if p[y] >= self.fields["least"][y] else 0
-            tokens[t] = tokens[t]._replace(label=self.labels[label], probability=p[label])
-        return Labelled(tokens, spans)
+            answers[t] = self.labels[label], p[label]
+        rows = zip(reading.tokens, answers)
+        return Labelled([Token(x, t, t + len(x), *answer) for (x, t), answer in rows], spans)
 
     def explain(self, text: str, token: int) -> list[tuple[str, dict[str, float]]]:
         """Return the features of a token and their weights by label, the strongest first.
@@ -617,17 +671,17 @@ class Model:
         """Find the best labels, with the weight of the outside label, and names at most once."""
         begun, weight = self.fields["once"], self.fields["outside_weight"]
         chain = Chain([[row[0] + weight, *row[1:]] for row in chain.scores], chain.pairs)
-        path, m = chain.labels(), 1
-        tracked: dict[str, int] = {}
-        while begun and 2 * m * len(self.labels) <= MOST_STATES:
+        path = chain.labels()
+        tracked: list[str] = []
+        while begun and len(self.labels) << len(tracked) + 1 <= MOST_STATES:
             steps = [begun[previous][y] for previous, y in pairwise((-1, *path))]
-            again = [x for k, x in enumerate(steps) if x in {*steps[:k]} - {"", *tracked}]
+            names = [name for name in steps if name and name not in tracked]
+            again = [name for k, name in enumerate(names[: len(begun) + 1]) if name in names[:k]]
             if not again:
                 break
-            tracked[again[0]] = m
-            m *= 2
-            bits = [[tracked.get(name, 0) for name in row] for row in begun]
-            path = [state // m for state in chain.tracking(bits, m).labels()]
+            tracked.append(again[0])
+            bits = [[1 << tracked.index(x) if x in tracked else 0 for x in row] for row in begun]
+            path = chain.relaxed(bits)
         return path
 
     def _spans(self, path: Sequence[int]) -> list[list[Any]]:

@@ -25,7 +25,7 @@ from ..pipeline.features.featurizer import Featurizer
 from ..pipeline.targets.entities import Entities
 from ..pipeline.targets.spans import SpanGroups, SpanTarget
 from ..pipeline.targets.token_attribute import TokenTarget
-from .portable_sources import ReaderSources
+from .portable_sources import EXPRESSIONS, ReaderSources
 from .portable_tokenizer import refused, tokenizer_fields
 
 # Expressions that `regex`, `re` and JavaScript read alike.
@@ -34,6 +34,8 @@ _ATOM = (
 )
 _ATOM += r"+(?:-[^\\\[\]])?\]|\(\?:|[()|^$.])"
 _PORTABLE = re.compile(rf"(?:{_ATOM}(?:(?:[*+?]|\{{\d+(?:,\d*)?\}})\??(?![*+?{{]))?)*")
+NAMES = {*portable.ATTRIBUTES, *portable.CONTEXTUAL, *EXPRESSIONS}
+"""Attributes that the reader has."""
 _NEVER = -1_000_000_000_000_000  # score of invalid transitions
 _SETS = ("doc.ents", "token.ent_iob", "token.ent_type", "doc.spans", "token.tag", "token.pos")
 _SENTENCES = ("token.is_sent_start", "doc.sents")
@@ -165,13 +167,13 @@ class _Attributes:
         """Return the number of an attribute. RAISES: SparseCRFError if the reader lacks it."""
         if read not in self._numbers:
             self._numbers[read] = len(self.fields)
-            if read.name not in {*portable.ATTRIBUTES, *portable.CONTEXTUAL} or not _is_plain(read):
+            if read.name not in NAMES or not _is_plain(read):
                 reason = "template {number}, {template!r}, reads {read}".format(
                     **self._sources.features.where(read), read=read
                 )
                 remedy = "Train without this template, or with another config, such as ner_classes"
                 raise refused(self._sources.pipe, reason, remedy)
-            self.fields.append([read.name, *self._sources.arguments(read)])
+            self.fields.append(self._sources.call(read))
         return self._numbers[read]
 
     def kind(self, reads: Sequence[Sequence[int]]) -> str:

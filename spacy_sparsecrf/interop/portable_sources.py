@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from spacy.attrs import LIKE_NUM  # type: ignore[import-not-found]
+from spacy.lang import lex_attrs
+from spacy.lang.tokenizer_exceptions import URL_PATTERN
 from spacy.language import Language
 from spacy.symbols import IDS  # type: ignore[import-not-found]
 
@@ -12,9 +14,19 @@ from .. import portable
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.features.attributes.attribute import Attribute
 from ..pipeline.features.attributes.clusters import OF_WORDS, Cluster, LabelsOfWord
+from ..pipeline.features.attributes.ngrams import Ngrams
 from ..pipeline.features.attributes.phrases import ATTRS, Phrase
 from ..pipeline.features.classes import WordClasses
 from .portable_tokenizer import refused
+
+_DOMAINS = "|".join(sorted(lex_attrs._tlds))
+EXPRESSIONS = {
+    "has_hyphen": "[-\u2010\u2011]",
+    "like_email": r"^[a-zA-Z0-9_.+-]+@[a-zA-Z0-9-]+\.[a-zA-Z0-9-.]+",
+    "like_url": r"^(?:https?://|www\..|(?!\.|[^@]*@|.*\.$)(?=.*\.)(?:"
+    rf".*\.(?:[^.:]*/|{_DOMAINS})(?::[^.]*)?$|{URL_PATTERN}))",
+}
+"""Attributes that are expressions in the reader."""
 
 
 class ReaderSources:
@@ -38,8 +50,15 @@ class ReaderSources:
             },
         }
 
-    def arguments(self, read: Attribute) -> list[Any]:
-        """Return the arguments of an attribute in the reader. RAISES: SparseCRFError."""
+    def call(self, read: Attribute) -> list[Any]:
+        """Return the name of an attribute in the reader, and arguments. RAISES: SparseCRFError."""
+        if read.name in EXPRESSIONS:
+            return ["regex", EXPRESSIONS[read.name]]
+        return [read.name, *self._arguments(read)]
+
+    def _arguments(self, read: Attribute) -> list[Any]:
+        if isinstance(read, Ngrams):
+            return [*read.arguments]
         if isinstance(read, Cluster):
             return [read.key, read.bits or None]
         if isinstance(read, LabelsOfWord):

@@ -51,7 +51,7 @@ def tokenizer_fields(nlp: Language, pipe: SparseCRFPipe) -> dict[str, Any]:
         searches = (tokenizer.find_prefix, tokenizer.find_infix, tokenizer.find_suffix)
         has_affix = any(search(text) for search in searches) or " " in text
         if has_affix or not tokenizer.faster_heuristics:
-            texts = [x.text for x in plain(text)]
+            texts = [token for token, _ in plain(text)]
             matched.setdefault(texts[0], []).append(texts)
     return {"patterns": patterns, "rules": rules, "matched": matched}
 
