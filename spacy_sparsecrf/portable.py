@@ -179,13 +179,14 @@ def like_num(text: str, words: Sequence[str], endings: Sequence[str], sign: str)
     return is_number or any(text.removesuffix(ending).isdigit() for ending in endings)
 
 
-def ngrams(text: str, low: int, high: int, marks: str) -> list[str]:
+def ngrams(text: str, low: int, high: int, marks: str) -> str:
     """Return the distinct n-grams of a word between marks; a long word has those of its ends."""
     pieces = [text] if len(text) <= 20 else [text[:10], text[-10:]]
     pieces[0] = marks[:1] + pieces[0]
     pieces[-1] += marks[1:]
     sizes = product(range(low, high + 1), pieces)
-    return [*dict.fromkeys(x[i : i + n] for n, x in sizes for i in range(len(x) - n + 1))]
+    texts = (piece[i : i + n] for n, piece in sizes for i in range(len(piece) - n + 1))
+    return "\n".join(dict.fromkeys(texts))
 
 
 def string_hash(text: str) -> int:
@@ -231,17 +232,27 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "match": lambda text, pattern: (re.search(pattern, text) or [""])[0],
 }
 """Attributes of a word, called with the word and the arguments in the model."""
-CONTEXTUAL = ("break", "glued", "doc_run", "phrase")
-"""Attributes that depend on other words."""
 
 
-def phrase_marks(texts: Sequence[str], phrases: dict[str, str], longest: int) -> list[str]:
+# Attributes that depend on other words
+
+
+def glued(words: Words, breaks: Sequence[int]) -> list[bool]:
+    """Return whether the next word begins where a word ends."""
+    starts = (start for _, start in [*words[1:], ("", -1)])
+    return [start + len(text) == behind for (text, start), behind in zip(words, starts)]
+
+
+def phrase_marks(
+    words: Words, breaks: Sequence[int], attr: str, phrases: dict[str, str], longest: int
+) -> list[str]:
     """Return B, I, L or U of words in the longest phrases of a list.
 
-    texts: of words, as they are compared; phrases: their types, by words joined by tabs.
+    attr: by which words are compared; phrases: their types, by words joined by tabs.
     """
-    spans = ((i, i + n) for n in range(longest, 0, -1) for i in range(len(texts) - n + 1))
+    texts = [ATTRIBUTES[attr](text) for text, _ in words]
     marks = [""] * len(texts)
+    spans = ((i, i + n) for n in range(longest, 0, -1) for i in range(len(texts) - n + 1))
     for i, j in spans:
         kind = phrases.get("\t".join(texts[i:j]))
         if kind is not None and not marks[i] and not marks[j - 1]:
@@ -250,73 +261,64 @@ def phrase_marks(texts: Sequence[str], phrases: dict[str, str], longest: int) ->
     return marks
 
 
-def runs_elsewhere(texts: Sequence[str], apart: Sequence[int]) -> Iterator[str]:
+def runs_elsewhere(words: Words, breaks: Sequence[int]) -> Iterator[str]:
     """Yield the positions (B, I, L, U) that words have elsewhere in runs of capitalised words."""
-    lowers = [*map(str.lower, texts)]
-    begins = [t in apart or x in (*".!?…", "") for t, x in enumerate(["", *lowers[:-1]])]
+    lowers = [text.lower() for text, _ in words]
+    begins = [n == 2 or x in (*".!?…", "") for n, x in zip(breaks, ["", *lowers])]
     opened = (x in (*":¿¡-–—•*'\"“«",) for x in ["", *lowers])
-    marks = zip(begins, opened, map(str.__ne__, texts, lowers))
+    capital = (text != lower for (text, _), lower in zip(words, lowers))
+    marks = zip(begins, opened, capital)
     cases = [(2 - (begin or quoted)) * is_capital for begin, quoted, is_capital in marks]
     positions = [
         (case == 2 and previous > 0) + 2 * (following == 2) if case else -1
         for previous, case, following in zip([0, *cases], cases, [*cases[1:], 0])
     ]
     counts = Counter(zip(lowers, positions))
+    is_used = sum(begins) > 1
     for lower, at in zip(lowers, positions):
-        is_used = at >= 0 and sum(begins) > 1
-        signs = zip("BILU", (2, 3, 1, 0))
-        yield "".join(x for x, k in signs if is_used and counts[lower, k] > (k == at))
+        signs = zip("BILU", (2, 3, 1, 0)) if is_used and at >= 0 else ()
+        yield "".join(sign for sign, k in signs if counts[lower, k] > (k == at))
 
 
-def written(value: Any) -> Any:
-    """Return a value of an attribute as in features, "" for none; n-grams are several."""
-    return value if isinstance(value, str | list) else str(+value or "")
-
-
-def listed(value: Any) -> list[str]:
-    """Return the values of an attribute of a word."""
-    return value if isinstance(value, list) else [value]
+CONTEXTUAL: dict[str, Callable[..., Iterable[Any]]] = {
+    "break": lambda words, breaks: breaks,
+    **{"glued": glued, "phrase": phrase_marks, "doc_run": runs_elsewhere},
+}
+"""Attributes of all words, called with the words, the line breaks before them, and arguments."""
 
 
 # Features
 
 
+def written(value: Any) -> str:
+    """Return a value of an attribute as in features, "" for none."""
+    return value if isinstance(value, str) else str(+value or "")
+
+
 class WordReading(NamedTuple):
     """What a model reads of a word, however often it occurs.
 
-    n_breaks: -1 for a word, and for a blank its line breaks, at most 2; values: of attributes,
-    lists for n-grams; sums: of the weights of features of this word alone, by its offset.
+    n_breaks: of a blank, its line breaks, at most 2, or else -1; values: of attributes, several
+    n-grams joined by line ends; sums: of the weights of features of this word alone, by its offset.
     """
 
     n_breaks: int
-    values: list[Any]
+    values: list[str]
     sums: dict[int, list[float]]
 
 
 class Reading(NamedTuple):
     """The words of a text: tokens that are no blanks.
 
-    tokens: all tokens; positions: of words among them; apart: words behind an empty line; words:
-    their contents, and those outside the sequence; columns: values of attributes of `words`.
+    tokens: all tokens; positions: of words among them; breaks: line breaks before words, at most 2;
+    words: their contents, and those outside the sequence; columns: values of attributes of `words`.
     """
 
     tokens: Words
     positions: list[int]
-    apart: list[int]
+    breaks: list[int]
     words: list[WordReading]
-    columns: list[list[Any]]
-
-
-class Template(NamedTuple):
-    """What features read, and their weights.
-
-    reads: number of an attribute, offset, and whether that is a position in the text; weights: by
-    values joined by tabs, labels or numbers of label pairs, each before its weight.
-    """
-
-    name: str
-    reads: list[tuple[int, int, bool]]
-    weights: dict[str, str]
+    columns: list[list[str]]
 
 
 class Features:
@@ -324,23 +326,23 @@ class Features:
 
     def __init__(self, model: Fields) -> None:
         self._model = model
-        self._n_labels = len(model["labels"])
         self._margin: int = model["margin"]
         self._unseen = dict.fromkeys(map(ord, model["unseen"]))
-        self._lists = {
+        lists = {
             key: {word: name for name, words in classes.items() for word in words.split()}
             for key, classes in model["classes"].items()
         }
-        self._near, self._wide, self._bigrams = (
-            [Template(*template) for template in model[kind]]
-            for kind in ("near", "wide", "bigrams")
-        )
-        self._offsets = {template.reads[0][1] for template in self._near}
+        self._attributes = [[*attribute] for attribute in model["attributes"]]
+        for attribute in self._attributes:
+            if attribute[0] in ("cluster", "word_labels"):
+                attribute[1] = lists[attribute[1]]
+            if attribute[0] == "phrase":
+                attribute[2] = model["phrases"][attribute[2]]
         self._weights = CACHED(self._read_weights)
         self._word = CACHED(self._read_word)
         self._pairs_of = CACHED(self._sum_pairs)
-        distances = range(-self._margin, 0), range(1, self._margin + 1)
-        self._outside = [[*map(self._edge, of_side)] for of_side in distances]
+        self._ahead = [*map(self._edge, range(-self._margin, 0))]
+        self._behind = [*map(self._edge, range(1, self._margin + 1))]
 
     def _read_weights(self, text: str) -> Weights:
         """Return the labels, or the numbers of label pairs, and weights of a feature."""
@@ -349,40 +351,25 @@ class Features:
 
     def read(self, tokens: Words) -> Reading:
         """Read the tokens of a text."""
-        positions = []
-        apart = []
-        breaks: list[int] = []
-        words = [*self._outside[0]]
-        n_breaks = -3  # blanks at the beginning of a text do not count
+        reading = Reading(tokens, [], breaks=[], words=[*self._ahead], columns=[])
+        n_breaks = -math.inf  # blanks at the beginning of a text do not count
         for t, (text, _) in enumerate(tokens):
             word = self._word(text)
             if word.n_breaks >= 0:
-                n_breaks += word.n_breaks * (n_breaks >= 0)
+                n_breaks += word.n_breaks
                 continue
-            if n_breaks >= 2:
-                apart.append(len(breaks))
-            breaks.append(min(max(n_breaks, 0), 2))
-            words.append(word)
-            positions.append(t)
+            reading.breaks.append(int(min(max(n_breaks, 0), 2)))
+            reading.words.append(word)
+            reading.positions.append(t)
             n_breaks = 0
-        words += self._outside[1]
-        columns = [*map(list, zip(*(word.values for word in words)))]
-        seen = [tokens[t] for t in positions]
-        texts = [text for text, _ in seen]
-        for number, (name, *arguments) in enumerate(self._model["attributes"]):
-            values: Iterable[Any] = breaks
-            if name == "glued":
-                starts = [*(start for _, start in seen[1:]), -1]
-                values = (start + len(x) == behind for (x, start), behind in zip(seen, starts))
-            elif name == "doc_run":
-                values = runs_elsewhere(texts, apart)
-            elif name == "phrase":
-                compared, phrases, longest = arguments
-                compared_texts = [*map(ATTRIBUTES[compared], texts)]
-                values = phrase_marks(compared_texts, self._model["phrases"][phrases], longest)
+        reading.words.extend(self._behind)
+        reading.columns.extend(map(list, zip(*(word.values for word in reading.words))))
+        words = [tokens[t] for t in reading.positions]
+        for column, (name, *arguments) in zip(reading.columns, self._attributes):
             if name in CONTEXTUAL:
-                columns[number][self._margin : self._margin + len(seen)] = map(written, values)
-        return Reading(tokens, positions, apart=apart, words=words, columns=columns)
+                values = CONTEXTUAL[name](words, reading.breaks, *arguments)
+                column[self._margin : self._margin + len(words)] = map(written, values)
+        return reading
 
     def _read_word(self, text: str) -> WordReading:
         """Read a word: without characters that have no width, composed."""
@@ -391,84 +378,82 @@ class Features:
             view = unicodedata.normalize("NFC", text.translate(self._unseen)) or " "
         if view.isspace():
             return WordReading(min(len(f"{view}.".splitlines()), 3) - 1, [], {})
-        values = []
-        for name, *arguments in self._model["attributes"]:
-            if name in ("cluster", "word_labels"):
-                arguments[0] = self._lists[arguments[0]]
-            is_near = name not in CONTEXTUAL
-            values.append(written(ATTRIBUTES[name](view, *arguments)) if is_near else "")
-        return WordReading(-1, values, self._sums(values))
+        calls = ((ATTRIBUTES.get(name), arguments) for name, *arguments in self._attributes)
+        return self._reading([written(f(view, *x)) if f else "" for f, x in calls])
 
     def _edge(self, distance: int) -> WordReading:
         """Return what is read outside the sequence. distance: < 0 before its first word."""
         value = f" {'^' if distance < 0 else '$'}{min(abs(distance), self._model['edges'])}"
-        values: list[Any] = [value] * len(self._model["attributes"])
-        return WordReading(-1, values, self._sums(values))
+        return self._reading([value] * len(self._attributes))
 
-    def _sums(self, values: list[Any]) -> dict[int, list[float]]:
-        """Sum the weights of features of one word, by its offset."""
-        sums = {offset: [0.0] * self._n_labels for offset in self._offsets}
-        for _, [(number, offset, _)], weights in self._near:
-            for value in listed(values[number]):
+    def _reading(self, values: list[str]) -> WordReading:
+        """Sum the weights of features of one word."""
+        sums = {
+            reads[0][1]: [0.0] * len(self._model["labels"]) for _, reads, _ in self._model["near"]
+        }
+        for _, [(number, offset, _)], weights in self._model["near"]:
+            for value in values[number].split("\n"):
                 for label, weight in self._weights(weights.get(value, "")):
                     sums[offset][label] += weight
-        return sums
+        return WordReading(-1, values, sums)
 
     def scores(self, reading: Reading) -> list[list[float]]:
         """Sum the weights of labels at each word: [T, Y]."""
-        n, ahead = len(reading.positions), self._margin
-        by_offset = [
-            [word.sums[offset] for word in reading.words[ahead + offset :][:n]]
-            for offset in sorted(self._offsets)
-        ]
-        sums = zip([[0.0] * self._n_labels] * n, *by_offset)
-        scores: list[list[float]] = [[*map(sum, zip(*rows))] for rows in sums]
-        for template in self._wide:
-            for t, text in self._texts(template, reading):
-                if text in template.weights:
-                    row = scores[t]
-                    for label, weight in self._weights(template.weights[text]):
-                        row[label] += weight
-        return scores
-
-    def _texts(self, template: Template, reading: Reading) -> Iterable[tuple[int, str]]:
-        """Return words, and the values that a template reads there, joined by tabs."""
         n = len(reading.positions)
-        columns = []
-        for number, offset, is_place in template.reads:
-            column, start = reading.columns[number], self._margin + offset
-            if is_place:
-                start += n if offset < 0 else -1
-            columns.append([column[start]] * n if is_place else column[start:][:n])
-        rows = zip(*columns) if columns else [()] * n
-        if any(self._model["attributes"][number][0] == "ngrams" for number, *_ in template.reads):
-            lists = (product(*map(listed, row)) for row in rows)
-            return ((t, "\t".join(x)) for t, of_word in enumerate(lists) for x in of_word)
-        return enumerate(map("\t".join, rows))
-
-    def named(self, reading: Reading, word: int) -> Iterator[tuple[str, Weights]]:
-        """Yield names of features at a word, and the weights of labels."""
-        for template in (*self._near, *self._wide):
-            for t, values in self._texts(template, reading):
-                if t == word and values in template.weights:
-                    shown = "=" + values.replace("\t", "|").replace(" ", "") if values else ""
-                    yield template.name + shown, self._weights(template.weights[values])
+        by_offset = [
+            [word.sums[offset] for word in reading.words[self._margin + offset :][:n]]
+            for offset in self._ahead[0].sums
+        ]
+        sums = zip([[0.0] * len(self._model["labels"])] * n, *by_offset)
+        scores: list[list[float]] = [[*map(sum, zip(*rows))] for rows in sums]
+        for t, _, weights in self._present("wide", reading):
+            row = scores[t]
+            for label, weight in self._weights(weights):
+                row[label] += weight
+        return scores
 
     def pairs(self, reading: Reading) -> list["PairTable"]:
         """Return the scores of label pairs at each word."""
         present: list[tuple[str, ...]] = [()] * len(reading.positions)
-        for template in self._bigrams:
-            for t, text in self._texts(template, reading):
-                if text in template.weights:
-                    present[t] += (template.weights[text],)
+        for t, _, weights in self._present("bigrams", reading):
+            present[t] += (weights,)
         return [*map(self._pairs_of, present)]
+
+    def named(self, reading: Reading, word: int) -> Iterator[tuple[str, Weights]]:
+        """Yield names of features at a word, and the weights of labels."""
+        for t, (name, text), weights in self._present("near wide", reading):
+            if t == word:
+                values = text.replace("\t", "|").replace(" ", "")
+                yield f"{name}={values}" if values else name, self._weights(weights)
+
+    def _present(self, kinds: str, reading: Reading) -> Iterator[tuple[int, Any, str]]:
+        """Yield words, the templates and values of features there, and their weights.
+
+        kinds: of templates: "near", "wide", "bigrams".
+        """
+        n = len(reading.positions)
+        for name, reads, weights in [x for kind in kinds.split() for x in self._model[kind]]:
+            columns = []
+            for number, offset, is_place in reads:
+                column, start = reading.columns[number], self._margin + offset
+                if is_place:
+                    start += n if offset < 0 else -1
+                columns.append([column[start]] * n if is_place else column[start:][:n])
+            texts = map("\t".join, zip(*columns)) if columns else [""] * n
+            for t, text in enumerate(texts):
+                if text in weights:
+                    yield t, (name, text), weights[text]
+                elif "\n" in text:
+                    several = product(*(values.split("\n") for values in text.split("\t")))
+                    for x in filter(weights.get, map("\t".join, several)):
+                        yield t, (name, x), weights[x]
 
     def _sum_pairs(self, present: tuple[str, ...]) -> "PairTable":
         """Sum the weights of label pairs of features."""
         table = [[*row] for row in self._model["valid"]]
         for weights in present:
             for pair, weight in self._weights(weights):
-                table[pair // self._n_labels][pair % self._n_labels] += weight
+                table[pair // len(table[0])][pair % len(table[0])] += weight
         return PairTable(table)
 
 
@@ -662,7 +647,7 @@ class Model:
     def _chain(self, reading: Reading) -> Chain:
         """Return the distribution of the labels of a text; no span crosses an empty line."""
         scores = self._features.scores(reading)
-        masks = [(t, self.fields["begins"]) for t in reading.apart]
+        masks = [(t, self.fields["begins"]) for t, n in enumerate(reading.breaks) if n == 2]
         for t, mask in [*masks, (-1, self.fields["ends"])] if scores else ():
             scores[t] = [*map(add, scores[t], mask)]
         return Chain(scores, self._features.pairs(reading))
