@@ -32,16 +32,13 @@ HEAD = b'{"format": "spacy-sparsecrf portable 1", "digest": "%s",'
 CACHED = lru_cache(20_000)  # of distinct words, pieces of text and matrices
 PIECE = re.compile(r"(?:(?<=\S) )?(\s+|\S+|\Z)")  # one space belongs to the token before it
 MOST_STATES = 2048  # of the search for paths that repeat no name
-TINY = 1e-280  # smaller products of probabilities are added as logarithms
+TINY = 1e-300  # sum of paths that are too improbable for numbers
 REPEATED = 1e9  # cost of a repetition, far above differences between scores of paths
 Rows = Sequence[Sequence[float]]
 Bits = Sequence[Sequence[int]]
 Fields = dict[str, Any]
 Words = list[tuple[str, int]]  # texts of tokens, and their starts
 Weights = tuple[tuple[int, float], ...]  # of labels, or numbers of label pairs
-
-dot: Callable[[Any, Any], float] = getattr(math, "sumprod", lambda a, b: sum(map(mul, a, b)))
-"""The sum of products; since Python 3.12 it is a function of the library."""
 
 
 class Token(NamedTuple):
@@ -432,6 +429,7 @@ class Features:
         kinds: of templates: "near", "wide", "bigrams".
         """
         n = len(reading.positions)
+        has_ngrams = any(name == "ngrams" for name, *_ in self._attributes)
         for name, reads, weights in [x for kind in kinds.split() for x in self._model[kind]]:
             columns = []
             for number, offset, is_place in reads:
@@ -443,7 +441,7 @@ class Features:
             for t, text in enumerate(texts):
                 if text in weights:
                     yield t, (name, text), weights[text]
-                elif "\n" in text:
+                elif has_ngrams and "\n" in text:
                     several = product(*(values.split("\n") for values in text.split("\t")))
                     for x in filter(weights.get, map("\t".join, several)):
                         yield t, (name, x), weights[x]
@@ -461,26 +459,26 @@ class Features:
 
 
 class PairTable:
-    """Scores of label pairs, which are finite: [Y + 1, Y], row Y: from the beginning.
+    """Scores of label pairs, and their exponentials: [Y + 1, Y], row Y: from the beginning.
 
-    columns: [Y, Y]; powers: of rows a, exp(rows[a] - top); reach: if the label a has the best score
-    at a token, labels with a score lower by more than reach[a] are on no best path behind it.
+    top: the largest score; powers: exp(rows - top); reach: if the label a has the best score at a
+    token, labels with a score lower by more than reach[a] are on no best path behind it.
     """
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.columns = [*zip(*rows[:-1])]
         self.top = max(map(max, rows))
-        self.powers = [[math.exp(x - self.top) for x in row] for row in rows[:-1]]
-        self.power_columns = [*zip(*self.powers)]
+        self.powers = [[math.exp(x - self.top) for x in row] for row in rows]
+        self.power_columns = [*zip(*self.powers[:-1])]
         tops = [*map(max, self.columns)]
         self.reach = [max(map(sub, tops, row)) + 1e-6 for row in rows[:-1]]
 
 
 class Chain:
-    """The distribution of the labels of a sequence (Lafferty et al. 2001).
+    """The distribution of the labels of a sequence, by a scaled recursion.
 
-    scores: [T, Y] of words; pairs: of label pairs at each word.
+    scores: [T, Y] of words, whose differences are below 700; pairs: of label pairs at each word.
     """
 
     def __init__(self, scores: Rows, pairs: Sequence[PairTable]) -> None:
@@ -496,15 +494,18 @@ class Chain:
         for scores, pairs in zip(self.scores, self.pairs):
             tops: Iterable[float] = pairs.rows[-1]
             if best:
-                top = max(best[-1])
-                least = top - pairs.reach[best[-1].index(top)]
-                ahead = [(x, row) for x, row in zip(best[-1], pairs.rows) if x >= least]
-                tops = map(max, zip(*(map(add, repeat(x), row) for x, row in ahead)))
+                row, top = best[-1], max(best[-1])
+                least = top - pairs.reach[row.index(top)]
+                ahead = [y for y, x in enumerate(row) if x >= least]
+                tops = (max(map(add, row, column)) for column in pairs.columns)
+                if 4 * len(ahead) < len(row):
+                    steps = [[row[y] + x for x in pairs.rows[y]] for y in ahead]
+                    tops = map(max, zip(*steps))
             best.append([*map(add, scores, tops)])
         path = [x.index(max(x)) for x in best[-1:]]
         for row, pairs in zip(best[-2::-1], self.pairs[:0:-1]):
-            steps = [*map(add, row, pairs.columns[path[-1]])]
-            path.append(steps.index(max(steps)))
+            totals = [*map(add, row, pairs.columns[path[-1]])]
+            path.append(totals.index(max(totals)))
         return path[::-1]
 
     def relaxed(self, bits: Bits) -> list[int]:
@@ -532,58 +533,58 @@ class Chain:
 
     def marginals(self) -> list[list[float]]:
         """Compute p(y_t = y | x): [T, Y]."""
-        alphas, betas = self._log_sums
-        rows = zip(alphas, betas)
-        return [[math.exp(min(a + b - self.log_z, 0.0)) for a, b in zip(*row)] for row in rows]
+        return [[*map(mul, a, b)] for a, b in zip(self._sums.alphas, self._sums.betas)]
 
-    def log_probability(self, labels: Sequence[int], begin: int = 0) -> float:
-        """Compute the logarithm of the probability that the words from `begin` have some labels."""
-        alphas, betas = self._log_sums
-        score = alphas[begin][labels[0]] + betas[begin + len(labels) - 1][labels[-1]]
+    def probability(self, begin: int, labels: Sequence[int]) -> float:
+        """Compute the probability that the words from `begin` have some labels."""
+        p = self._sums.alphas[begin][labels[0]]
         for t, (previous, y) in enumerate(pairwise(labels), begin + 1):
-            score += self.pairs[t].rows[previous][y] + self.scores[t][y]
-        return min(score - self.log_z, 0.0)
+            p *= self.pairs[t].powers[previous][y] * self._sums.powers[t][y]
+        return p * self._sums.betas[begin + len(labels) - 1][labels[-1]]
 
-    @cached_property
+    @property
     def log_z(self) -> float:
         """The logarithm of the sum over all paths of exp(score)."""
-        return log_sum(self._log_sums[0][-1])
+        return self._sums.log_z
 
     @cached_property
-    def _log_sums(self) -> tuple[list[list[float]], list[list[float]]]:
-        """The logarithms of sums over paths up to each word with a label, and behind it: [T, Y]."""
+    def _sums(self) -> "ScaledSums":
+        """The sums of both directions: the distribution of each word sums to 1."""
         alphas: list[list[float]] = []
+        powers = []
+        log_z = 0.0
         for scores, pairs in zip(self.scores, self.pairs):
-            sums: Iterable[float] = pairs.rows[-1]
-            if alphas:
-                sums = log_products(alphas[-1], pairs.columns, pairs.power_columns, pairs.top)
-            alphas.append([*map(add, scores, sums)])
-        betas = [[0.0] * len(row) for row in alphas[-1:]]
-        for scores, pairs in zip(self.scores[:0:-1], self.pairs[:0:-1]):
-            behind = [*map(add, scores, betas[-1])]
-            betas.append(log_products(behind, pairs.rows, pairs.powers, pairs.top))
-        return alphas, betas[::-1]
+            top = max(scores)
+            power = [math.exp(x - top) for x in scores]
+            sums = products(alphas[-1], pairs.power_columns) if alphas else pairs.powers[-1]
+            alpha = [*map(mul, power, sums)]
+            norm = sum(alpha) or TINY
+            alphas.append([x / norm for x in alpha])
+            powers.append([x / norm for x in power])
+            log_z += math.log(norm) + top + pairs.top
+        betas = [[1.0] * len(row) for row in powers[-1:]]
+        for power, pairs in zip(powers[:0:-1], self.pairs[:0:-1]):
+            betas.append(products([*map(mul, power, betas[-1])], pairs.powers[:-1]))
+        return ScaledSums(alphas, betas[::-1], powers=powers, log_z=log_z)
 
 
-def log_products(logs: Sequence[float], rows: Rows, powers: Rows, top: float) -> list[float]:
-    """Compute log sum_j exp(logs[j] + rows[i][j]) of rows i: a product of scaled powers.
+class ScaledSums(NamedTuple):
+    """Sums over the paths up to each word with a label, and behind it: [T, Y] (Rabiner 1989, V.A).
 
-    powers: exp(rows - top). Where a product is too small to be exact, logarithms are added.
+    powers: exp(scores), by which both are scaled; log_z: see `Chain`.
     """
-    largest = max(logs)
-    shares = [math.exp(x - largest) for x in logs]
-    scale = largest + top
-    return [
-        scale + math.log(x) if x > TINY else log_sum(map(add, logs, row))
-        for x, row in zip(map(dot, repeat(shares), powers), rows)
-    ]
+
+    alphas: list[list[float]]
+    betas: list[list[float]]
+    powers: list[list[float]]
+    log_z: float
 
 
-def log_sum(logs: Iterable[float]) -> float:
-    """Compute log sum_i exp(logs[i])."""
-    logs = [*logs]
-    largest = max(logs)
-    return largest + math.log(sum(math.exp(x - largest) for x in logs))
+def products(values: Sequence[float], rows: Rows) -> list[float]:
+    """Compute a matrix of rows times a vector."""
+    if hasattr(math, "sumprod"):  # since Python 3.12
+        return [*map(math.sumprod, repeat(values), rows)]
+    return [sum(map(mul, values, row)) for row in rows]
 
 
 class Model:
@@ -612,9 +613,9 @@ class Model:
         spans = []
         for begin, end, kind in self._spans(path):
             labels, longer = path[begin:end], self.fields["longer"].get(kind)
-            score = math.exp(chain.log_probability(labels, begin))
+            score = chain.probability(begin, labels)
             if longer is not None and end < len(path):
-                score -= math.exp(chain.log_probability([*labels, longer], begin))
+                score -= chain.probability(begin, [*labels, longer])
             if score < self.fields["thresholds"][kind]:
                 path[begin:end] = [0] * len(labels)
                 continue
