@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ check.jsonl has {n} texts with the pipeline's answers, for a program in another 
 
 
 def portable_folder(
-    nlp: Language, pipe: SparseCRFPipe, texts: Sequence[str] | None = None
+    nlp: Language, pipe: SparseCRFPipe, texts: Iterable[str] | None = None
 ) -> dict[str, bytes]:
     """Return the files of a portable model by name.
 
@@ -66,8 +66,9 @@ def portable_folder(
     data = portable_model(nlp, pipe)
     model = portable.Model(data)
     fields = model.fields
-    texts = [*drawn_texts(fields)] if texts is None else texts
-    lines = [_checked(nlp, pipe, model, text) for text in texts]
+    texts = [*(drawn_texts(fields) if texts is None else texts)]
+    expected = _expected(nlp, pipe, texts)
+    lines = [_checked(model, text, answer) for text, answer in zip(texts, expected, strict=True)]
     is_spans = isinstance(pipe.target, SpanTarget)
     shown = {"component": pipe.name, "n_labels": len(model.labels), "n": len(lines)}
     readme = _README.format(
@@ -110,9 +111,9 @@ def drawn_texts(fields: dict[str, Any], n: int = N_TEXTS) -> Iterator[str]:
         yield "".join(word + rng.choice(separators) for word in drawn)
 
 
-def _checked(nlp: Language, pipe: SparseCRFPipe, model: portable.Model, text: str) -> str:
+def _checked(model: portable.Model, text: str, expected: dict[str, list[list[Any]]]) -> str:
     """Return a line of check.jsonl. RAISES: SparseCRFError if the answers differ."""
-    expected, labelled = _expected(nlp, pipe, text), model(text)
+    labelled = model(text)
     actual = {
         "tokens": [[x.start, x.end, x.label, x.probability] for x in labelled.tokens],
         "spans": [[x.start, x.end, x.label, x.score] for x in labelled.spans],
@@ -125,22 +126,24 @@ def _checked(nlp: Language, pipe: SparseCRFPipe, model: portable.Model, text: st
     return json.dumps({"text": text, **expected}, ensure_ascii=False) + "\n"
 
 
-def _expected(nlp: Language, pipe: SparseCRFPipe, text: str) -> dict[str, list[list[Any]]]:
-    """Return the tokens and spans of the pipeline: start, end, label, probability."""
-    doc, unlabelled = nlp(text), nlp.make_doc(text)
-    shares = pipe.marginals(unlabelled)
+def _expected(
+    nlp: Language, pipe: SparseCRFPipe, texts: Sequence[str]
+) -> Iterator[dict[str, list[list[Any]]]]:
+    """Yield the tokens and spans of the pipeline in texts: start, end, label, probability."""
+    unlabelled = [*map(nlp.make_doc, texts)]
     labels = (*pipe.label_data, "")
-    [ids] = pipe.predict([unlabelled])
-    tokens = [
-        [x.idx, x.idx + len(x), labels[y], round(float(p[y]), 6) if p.any() else 1.0]
-        for x, y, p in zip(doc, ids.tolist(), shares, strict=True)
-    ]
-    spans: list[list[Any]] = []
-    if isinstance(pipe.target, SpanTarget) and (present := pipe.target.present(doc)):
-        confidences = pipe.confidences(unlabelled).spans
-        scores = {(x.start, x.end, x.label): x.probability for x in confidences}
-        for start, end, label in present.spans:
-            span = doc[start:end]
-            score = round(scores.get((start, end, label), 0.0), 6)
-            spans.append([span.start_char, span.end_char, label, score])
-    return {"tokens": tokens, "spans": spans}
+    shares, predictions = pipe.marginals(unlabelled), pipe.predict(unlabelled)
+    for k, doc in enumerate(nlp.pipe(texts)):
+        tokens = [
+            [x.idx, x.idx + len(x), labels[y], round(float(p[y]), 6) if p.any() else 1.0]
+            for x, y, p in zip(doc, predictions[k].tolist(), shares[k], strict=True)
+        ]
+        spans: list[list[Any]] = []
+        if isinstance(pipe.target, SpanTarget) and (present := pipe.target.present(doc)):
+            confidences = pipe.confidences(unlabelled[k]).spans
+            scores = {(x.start, x.end, x.label): x.probability for x in confidences}
+            for start, end, label in present.spans:
+                span = doc[start:end]
+                score = round(scores.get((start, end, label), 0.0), 6)
+                spans.append([span.start_char, span.end_char, label, score])
+        yield {"tokens": tokens, "spans": spans}

@@ -253,11 +253,17 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_folder_works_as_a_program_of_its_own(folder, version, tmp_path):
-    python = shutil.which(f"python{version}")
-    if sys.version_info[:2] == tuple(map(int, version.split("."))):
-        python = sys.executable
-    if python is None or subprocess.run([python, "-c", ""], capture_output=True).returncode:
-        pytest.skip(f"Python {version} is not on the PATH")
+    pythons = [sys.executable, shutil.which(f"python{version}")]
+    pythons += sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    code = f"import sys; assert '{version}' == '%d.%d' % sys.version_info[:2]"
+    runs = [
+        x
+        for x in pythons
+        if x and not subprocess.run([x, "-c", code], capture_output=True).returncode
+    ]
+    if not runs:
+        pytest.skip(f"Python {version} is not on this machine")
+    python = runs[0]
     for name in ("crf.py", "model.json"):
         shutil.copy(folder / name, tmp_path)
     lines = (folder / "check.jsonl").read_text(encoding="utf-8").removesuffix("\n").split("\n")
@@ -298,6 +304,14 @@ def test_nothing_is_written_if_an_answer_differs(folder, tmp_path, monkeypatch):
     text = " ".join(done.output.split())
     assert "[SC639]" in text and "pipeline:" in text and "portable:" in text
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("option", "program"), [("data", "portable"), ("check", "crfsuite")])
+def test_options_of_other_formats_are_refused(folder, option, program, tmp_path):
+    options = ["--format", program, f"--{option}", folder / "check.jsonl"]
+    done = run("export", folder.parent / "model", tmp_path / "out", *options, code=1)
+    text = " ".join(done.output.split())
+    assert f"--{option}" in text and f"--format {program} does not use it" in text
 
 
 def with_extra_pipe(nlp: Language) -> None:

@@ -1,17 +1,18 @@
 """`export`: convert the model of a pipeline to one of another program, or to a portable one."""
 
+from collections.abc import Callable, Iterable
 from enum import Enum
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ...atomic_write import write_files
 from ...errors import refused_option
-from ...interop.exporters import EXPORTERS
-from ...interop.exporting import export, sequences
+from ...interop.export_formats import FORMATS, PORTABLE
 from ...interop.external_models import CRFPP, CRFSUITE, WAPITI
-from ...interop.portable_folder import portable_folder, texts_of
+from ...interop.portable_folder import texts_of
 from .common import Component, Model, annotated_gold, load, reported
 from .printing import msg
 
@@ -22,7 +23,7 @@ class Program(str, Enum):
     crfsuite = CRFSUITE
     wapiti = WAPITI
     crfpp = CRFPP
-    portable = "portable"
+    portable = PORTABLE
 
 
 def export_model(
@@ -51,22 +52,16 @@ def export_model(
     """
     with reported():
         nlp, pipe = load(model, component)
-        if program is Program.portable:
-            files = portable_folder(nlp, pipe, None if check is None else texts_of(check))
-            write_files(output, files, "OUTPUT")
-            n_texts = files["check.jsonl"].count(b"\n")
-            msg.good(f"{output} labels {n_texts} texts as {pipe.name} does: {', '.join(files)}")
-            return
-        exporter = EXPORTERS[program.value]
-        exported = export(pipe, program.value)
-        contents: dict[str, bytes] = {output.name: exporter.write(exported)}
-        if data is not None:
-            columns = sequences(pipe, exported, annotated_gold(nlp, pipe.name, data))
-            contents[f"{output.name}.data"] = "".join(columns).encode()
-        longest = max(len(line) for text in contents.values() for line in text.split(b"\n"))
-        if longest > (most := exporter.longest_line or longest):
-            reason = f"it reads lines of up to {most} bytes, and one would have {longest}"
-            raise refused_option("format", program.value.lower(), reason)
-        write_files(output.parent, contents, "OUTPUT")
-        n, names = len(exported.weights.values), ", ".join(contents)
-        msg.good(f"{n} weights of {pipe.name} are in {output.parent}: {names}")
+        exporter = FORMATS[program.value]
+        readers: dict[str, Callable[[Path], Iterable[Any]]]
+        readers = {"data": partial(annotated_gold, nlp, pipe.name), "check": texts_of}
+        samples: Iterable[Any] | None = None
+        for option, path in {"data": data, "check": check}.items():
+            if path is not None and option != exporter.option:
+                reason = f"--format {program.value.lower()} does not use it"
+                raise refused_option(option, str(path), reason)
+            if path is not None:
+                samples = readers[option](path)
+        exported = exporter.files(nlp, pipe, output=output, samples=samples)
+        write_files(exported.folder, exported.files, "OUTPUT")
+        msg.good(exported.message)
