@@ -172,6 +172,7 @@ def test_only_users_of_the_component_import_it():
         "tools.cli.common",
         "tools.cli.debug",
         "tools.cli.import_model",
+        "interop.export_formats",
         "interop.exporting",
         "interop.importing",
         "interop.portable_folder",

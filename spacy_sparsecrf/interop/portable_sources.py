@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from spacy.attrs import LIKE_NUM  # type: ignore[import-not-found]
-from spacy.lang import lex_attrs
+from spacy.lang.lex_attrs import like_url
 from spacy.lang.tokenizer_exceptions import URL_PATTERN
 from spacy.language import Language
 from spacy.symbols import IDS  # type: ignore[import-not-found]
@@ -19,12 +19,27 @@ from ..pipeline.features.attributes.phrases import ATTRS, Phrase
 from ..pipeline.features.classes import WordClasses
 from .portable_tokenizer import refused
 
-_DOMAINS = "|".join(sorted(lex_attrs._tlds))
+
+def _listed(function: Any) -> set[str]:
+    """Return the texts in lists of a function of words, and of its module."""
+    code = getattr(function, "__code__", None)
+    lists = [*vars(sys.modules[function.__module__]).values(), *(code.co_consts if code else ())]
+    return {
+        text
+        for listed in lists
+        if isinstance(listed, set | frozenset | list | tuple)
+        for text in listed
+        if isinstance(text, str) and text
+    }
+
+
+# A hyphen is no host, so that only the list of domains decides.
+_DOMAINS = sorted(x for x in _listed(like_url) if x.isalpha() and like_url(f"-.{x}"))
 EXPRESSIONS = {
     "has_hyphen": "[-\u2010\u2011]",
     "like_email": r"^[a-zA-Z0-9_.+-]+@[a-zA-Z0-9-]+\.[a-zA-Z0-9-.]+",
     "like_url": r"^(?:https?://|www\..|(?!\.|[^@]*@|.*\.$)(?=.*\.)(?:"
-    rf".*\.(?:[^.:]*/|{_DOMAINS})(?::[^.]*)?$|{URL_PATTERN}))",
+    rf".*\.(?:[^.:]*/|{'|'.join(_DOMAINS)})(?::[^.]*)?$|{URL_PATTERN}))",
 }
 """Attributes that are expressions in the reader."""
 
@@ -77,15 +92,7 @@ def _like_num(nlp: Language, pipe: SparseCRFPipe, words: Iterable[str]) -> list[
     RAISES: SparseCRFError if the reader answers otherwise for words that the model knows.
     """
     function: Any = nlp.vocab.lex_attr_getters[LIKE_NUM]  # type: ignore[attr-defined]
-    code = getattr(function, "__code__", None)
-    lists = [*vars(sys.modules[function.__module__]).values(), *(code.co_consts if code else ())]
-    texts = {
-        text
-        for listed in lists
-        if isinstance(listed, set | frozenset | list | tuple)
-        for text in listed
-        if isinstance(text, str) and text
-    }
+    texts = _listed(function)
     plain: dict[str, Any] = {"words": (), "endings": (), "sign": ""}
     fields: dict[str, Any] = {
         "words": sorted(x for x in texts if function(x) and not portable.like_num(x, **plain)),
