@@ -921,3 +921,4 @@ class Warnings(metaclass=_Coded):
     )
     SCW804 = "{value!r} of bigrams has no effect: no feature has this name. Correct it."
     SCW805 = "Features with numbers have no pairs of labels: {names}. Give them in bins."
+    SCW806 = "The kernels could not be loaded, labelling goes on slowly: {reason}"

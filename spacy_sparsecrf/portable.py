@@ -13,19 +13,16 @@ does, `Features` reads words and sums weights, `Chain` finds labels and their pr
 needs no model: scores of labels and `PairTable`s define the distribution of any linear chain.
 """
 
-import fileinput
-import hashlib
-import json
 import math
+import os
 import re
 import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby, pairwise, product, repeat
+from itertools import accumulate, groupby, pairwise, product
 from operator import add, mul, sub
-from pathlib import Path
 from typing import Any, NamedTuple
 
 HEAD = b'{"format": "spacy-sparsecrf portable 1", "digest": "%s",'
@@ -458,21 +455,78 @@ class Features:
 # Labels
 
 
+class Products:
+    """Products of a matrix with vectors. Its common number is multiplied with their sum.
+
+    A row that has few others, none much smaller, lists their differences: [(position, difference)].
+    """
+
+    def __init__(self, rows: Rows, common: float) -> None:
+        self._common = common
+        self._rows: list[tuple[Sequence[float], Any]] = []
+        for row in rows:
+            changes = [(k, x - common) for k, x in enumerate(row) if x != common]
+            is_sparse = 3 * len(changes) <= len(row) and min(row) > common / 100
+            self._rows.append((row, changes if is_sparse else None))
+
+    def __call__(self, vector: Sequence[float]) -> Iterator[float]:
+        """Yield the product of each row with a vector."""
+        common = self._common * sum(vector)
+        for row, changes in self._rows:
+            if changes is None:
+                yield sum(map(mul, vector, row))
+                continue
+            total = common
+            for k, x in changes:
+                total += vector[k] * x
+            yield total
+
+
 class PairTable:
     """Scores of label pairs, and their exponentials: [Y + 1, Y], row Y: from the beginning.
 
-    top: the largest score; powers: exp(rows - top); reach: if the label a has the best score at a
-    token, labels with a score lower by more than reach[a] are on no best path behind it.
+    top: the largest score; reach: if the label a has the best score at a token, labels with a score
+    lower by more than reach[a] are on no best path behind it.
     """
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.columns = [*zip(*rows[:-1])]
         self.top = max(map(max, rows))
-        self.powers = [[math.exp(x - self.top) for x in row] for row in rows]
-        self.power_columns = [*zip(*self.powers[:-1])]
         tops = [*map(max, self.columns)]
         self.reach = [max(map(sub, tops, row)) + 1e-6 for row in rows[:-1]]
+        self._gains = [[(y, x) for y, x in enumerate(row) if x > 0] for row in rows[:-1]]
+        self._losses = [[y for y, x in enumerate(row) if x < 0] for row in rows[:-1]]
+
+    @cached_property
+    def powers(self) -> Rows:
+        """exp(rows - top)."""
+        return [[math.exp(x - self.top) for x in row] for row in self.rows]
+
+    @cached_property
+    def ahead(self) -> Products:
+        """Products of `powers` with sums over paths up to a word."""
+        return Products([*zip(*self.powers[:-1])], math.exp(min(-self.top, 700.0)))
+
+    @cached_property
+    def behind(self) -> Products:
+        """Products of `powers` with sums over paths behind a word."""
+        return Products(self.powers[:-1], math.exp(min(-self.top, 700.0)))
+
+    def tops(self, ahead: Sequence[float]) -> list[float]:
+        """Compute max_i ahead[i] + rows[i][j]. Most pairs have the score 0 and need no sum."""
+        top = max(ahead)
+        best = ahead.index(top)
+        least = top - self.reach[best]
+        tops = [top] * len(ahead)
+        for score, gains in zip(ahead, self._gains):
+            if score >= least:
+                for y, x in gains:
+                    if score + x > tops[y]:
+                        tops[y] = score + x
+        for y in self._losses[best]:
+            tops[y] = max(map(add, ahead, self.columns[y]))
+        return tops
 
 
 class Chain:
@@ -492,15 +546,7 @@ class Chain:
         """
         best: list[list[float]] = []
         for scores, pairs in zip(self.scores, self.pairs):
-            tops: Iterable[float] = pairs.rows[-1]
-            if best:
-                row, top = best[-1], max(best[-1])
-                least = top - pairs.reach[row.index(top)]
-                ahead = [y for y, x in enumerate(row) if x >= least]
-                tops = (max(map(add, row, column)) for column in pairs.columns)
-                if 4 * len(ahead) < len(row):
-                    steps = [[row[y] + x for x in pairs.rows[y]] for y in ahead]
-                    tops = map(max, zip(*steps))
+            tops = pairs.tops(best[-1]) if best else pairs.rows[-1]
             best.append([*map(add, scores, tops)])
         path = [x.index(max(x)) for x in best[-1:]]
         for row, pairs in zip(best[-2::-1], self.pairs[:0:-1]):
@@ -556,7 +602,7 @@ class Chain:
         for scores, pairs in zip(self.scores, self.pairs):
             top = max(scores)
             power = [math.exp(x - top) for x in scores]
-            sums = products(alphas[-1], pairs.power_columns) if alphas else pairs.powers[-1]
+            sums = pairs.ahead(alphas[-1]) if alphas else pairs.powers[-1]
             alpha = [*map(mul, power, sums)]
             norm = sum(alpha) or TINY
             alphas.append([x / norm for x in alpha])
@@ -564,7 +610,7 @@ class Chain:
             log_z += math.log(norm) + top + pairs.top
         betas = [[1.0] * len(row) for row in powers[-1:]]
         for power, pairs in zip(powers[:0:-1], self.pairs[:0:-1]):
-            betas.append(products([*map(mul, power, betas[-1])], pairs.powers[:-1]))
+            betas.append([*pairs.behind([*map(mul, power, betas[-1])])])
         return ScaledSums(alphas, betas[::-1], powers=powers, log_z=log_z)
 
 
@@ -580,21 +626,20 @@ class ScaledSums(NamedTuple):
     log_z: float
 
 
-def products(values: Sequence[float], rows: Rows) -> list[float]:
-    """Compute a matrix of rows times a vector."""
-    if hasattr(math, "sumprod"):  # since Python 3.12
-        return [*map(math.sumprod, repeat(values), rows)]
-    return [sum(map(mul, values, row)) for row in rows]
-
-
 class Model:
     """A model of model.json.
 
     source: its path, or its contents. RAISES: ValueError for other data.
     """
 
-    def __init__(self, source: str | Path | bytes) -> None:
-        data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
+        import hashlib  # here, because programs that need `Chain` alone start sooner
+        import json
+
+        data = source
+        if not isinstance(data, bytes):
+            with open(data, "rb") as file:
+                data = file.read()
         head, _, body = data.partition(b"\n")
         if head != HEAD % hashlib.sha256(body).hexdigest().encode():
             reason = "This is no model of `export --format portable`, it is cut off or damaged, or"
@@ -682,7 +727,10 @@ class Model:
 
 
 if __name__ == "__main__":
-    model = Model(Path(__file__).with_name("model.json"))
+    import fileinput
+    import json
+
+    model = Model(os.path.join(os.path.dirname(__file__), "model.json"))
     with fileinput.input(mode="rb") as lines:
         for line in lines:
             text = line.decode().rstrip("\r\n")

@@ -15,8 +15,9 @@ from scipy.special import logsumexp
 
 from spacy_sparsecrf.crf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.crf.corpus.encoded import EncodedCorpus, Observations
-from spacy_sparsecrf.crf.decoding.plain import PlainChain
 from spacy_sparsecrf.crf.penalty import ElasticNet
+
+from .support.plain_chain import PlainChain
 
 Path = tuple[int, ...]
 ProblemT = TypeVar("ProblemT", bound="Problem")

@@ -13,8 +13,7 @@ Reading needs the standard library alone: a process that labels a few texts load
 
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SparseCRFError
@@ -27,12 +26,14 @@ _VERSION, _BYTE_ORDER = 100, 0x62445371
 _HEADER = struct.Struct("<4sI4s9I")
 _CHUNK = struct.Struct("<4sII")  # name, size, number
 _WEIGHT = struct.Struct("<IIId")
+_ROW = [("kind", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weight", "<f8")]
 _STRINGS = struct.Struct("<4s5I")  # name, size, 0, byte order, number, offset of the array
 _PAIR = struct.Struct("<II")
 _N_TABLES = 256
 _LOW = 0xFFFFFFFF
 FEW_LABELS = 1000  # whose pairs always fit in memory
 LARGEST = 3.4028234663852886e38  # of float32, so that sums of weights are finite
+_AHEAD, _MOST_AHEAD = 16, 1 << 17  # names read at each look-up, and of a model at most
 _MIX, _FINAL = (4, 6, 8, 16, 19, 4), (14, 11, 25, 16, 4, 14, 24)  # turns of the hash
 _DAMAGE = (ValueError, LookupError, struct.error)
 
@@ -61,17 +62,19 @@ class CrfsuiteModel:
     """A model in CRFsuite's format, read on demand.
 
     data: the file; path: for messages. RAISES: SparseCRFError, also later, for damaged data.
-    Attributes: labels: in order.
+    Attributes: labels: in order; n_attributes: their number.
     """
 
     def __init__(self, data: bytes, path: object = "the model") -> None:
         self.data, self.path = data, path
-        with self._read():
+        self._read = _Reading(path)
+        with self._read:
             magic, size, *_ = header = _HEADER.unpack_from(data)
             if magic != MAGIC or size != len(data):
                 raise ValueError(f"it has {len(data)} bytes")
             *_, self._weights_at, labels, attributes, self._of_labels, self._of_attributes = header
             self._names, self.labels = _Names(data, attributes), [*_Names(data, labels)]
+            self.n_attributes = self._names.n
             check_labels(self.labels, len(data), path)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -80,17 +83,44 @@ class CrfsuiteModel:
 
     def find(self, text: str) -> int:
         """Return the number of an attribute, from 1; 0 if it is unknown."""
-        with self._read():
-            return self._names.find(encoded(text)) + 1
+        with self._read:
+            return self._names.find(text) + 1
 
     def states(self, number: int) -> list[tuple[int, float]]:
         """Return the labels with weights of an attribute, and these weights."""
-        with self._read():
+        with self._read:
             return self._of(0, self._of_attributes, number - 1)
+
+    def all_states(self) -> ExternalWeights:
+        """Return the weights of all attributes with labels, in the order of attributes."""
+        import numpy as np
+
+        with self._read:
+            # Numbers of 32 bits at each byte.
+            words = np.ndarray(len(self.data) - 3, "<u4", self.data, strides=(1,))
+            n = self.n_attributes
+            places = words[self._of_attributes + _CHUNK.size + 4 * np.arange(n)].astype(np.int64)
+            counts = words[places].astype(np.int64)
+            if counts.sum() > len(self.data):
+                raise ValueError("attributes share references")
+            skipped = places + 4 - 4 * (np.cumsum(counts) - counts)
+            ids = words[np.repeat(skipped, counts) + 4 * np.arange(counts.sum())]
+            begin = self._weights_at + _CHUNK.size
+            rows = np.ndarray((len(words) + 3 - begin) // _WEIGHT.size, _ROW, self.data, begin)[ids]
+            sources, labels, values = rows["source"], rows["label"].astype(np.int64), rows["weight"]
+            numbers = np.repeat(np.arange(n), counts)
+            is_wrong = (rows["kind"] != 0) | (sources != numbers) | (labels >= len(self.labels))
+            for is_damaged, reason in (
+                (is_wrong, "of another number"),
+                (~(np.abs(values) <= LARGEST), "not finite in 32 bits"),
+            ):
+                if is_damaged.any():
+                    raise ValueError(f"weight {ids[is_damaged.argmax()]} is {reason}")
+            return ExternalWeights(numbers, np.full(len(ids), -1), labels, values.copy())
 
     def transitions(self) -> list[tuple[int, int, float]]:
         """Return the label before, the label and the weight of each transition, ascending."""
-        with self._read():
+        with self._read:
             return [
                 (previous, label, weight)
                 for previous in range(len(self.labels))
@@ -100,33 +130,36 @@ class CrfsuiteModel:
     @property
     def attributes(self) -> list[str]:
         """The attributes, by number from 1."""
-        with self._read():
+        with self._read:
             return [*self._names]
 
     def _of(self, kind: int, references: int, number: int) -> list[tuple[int, float]]:
         """Return labels and weights of a label or attribute. RAISES: ValueError or struct.error."""
         (at,) = struct.unpack_from("<I", self.data, references + _CHUNK.size + 4 * number)
         (n,) = struct.unpack_from("<I", self.data, at)
-        weights = []
-        for k in struct.unpack_from(f"<{n}I", self.data, at + 4):
-            at = self._weights_at + _CHUNK.size + k * _WEIGHT.size
-            stored_kind, source, label, weight = _WEIGHT.unpack_from(self.data, at)
-            if (stored_kind, source) != (kind, number) or label >= len(self.labels):
+        ids = struct.unpack_from(f"<{n}I", self.data, at + 4)
+        begin, read = self._weights_at + _CHUNK.size, _WEIGHT.unpack_from
+        rows = [read(self.data, begin + k * _WEIGHT.size) for k in ids]
+        for k, (stored_kind, source, label, weight) in zip(ids, rows, strict=True):
+            if stored_kind != kind or source != number or label >= len(self.labels):
                 raise ValueError(f"weight {k} is not of number {number}")
             if not abs(weight) <= LARGEST:
                 raise ValueError(f"weight {k} is not finite in 32 bits")
-            weights.append((label, weight))
-        return weights
+        return [row[2:] for row in rows]
 
-    @contextmanager
-    def _read(self) -> Iterator[None]:
-        """Report damage that the body finds."""
-        try:
-            yield
-        except SparseCRFError:
-            raise
-        except _DAMAGE as error:
-            values = {"path": self.path, "program": "CRFsuite", "reason": error}
+
+class _Reading:
+    """A context that reports damage that its body finds. path: of the model, for messages."""
+
+    def __init__(self, path: object) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, _DAMAGE) and not isinstance(error, SparseCRFError):
+            values = {"path": self._path, "program": "CRFsuite", "reason": error}
             raise SparseCRFError(Errors.SC631.format(**values)) from error
 
 
@@ -135,13 +168,26 @@ class _Names:
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data, self._at = data, at
-        name, _, _, order, self._n, self._places = _STRINGS.unpack_from(data, at)
+        name, _, _, order, self.n, self._places = _STRINGS.unpack_from(data, at)
         if name != b"CQDB" or order != _BYTE_ORDER:
             raise ValueError("it has no names")
+        self._numbers: dict[str, int] = {}
+        self._unread = enumerate(self)
 
-    def find(self, name: bytes) -> int:
-        """Return the number of a name, or -1."""
-        key = name + b"\0"
+    def find(self, name: str) -> int:
+        """Return the number of a name, or -1.
+
+        Soon all names of a model that is not large are in a dict: looking one up in the file takes
+        as long as reading many.
+        """
+        number = self._numbers.get(name, -1)
+        if number < 0 and len(self._numbers) < self.n:
+            number = self._look_up(encoded(name) + b"\0")
+            if self.n <= _MOST_AHEAD:
+                self._numbers.update((text, k) for k, text in islice(self._unread, _AHEAD))
+        return number
+
+    def _look_up(self, key: bytes) -> int:
         code = hash_of(key)
         at, n = self._pair(_STRINGS.size + 8 * (code % _N_TABLES))
         for k in range(n):
@@ -150,20 +196,21 @@ class _Names:
                 break
             if stored_code == code and self._key(record) == key:
                 number = self._pair(record)[0]
-                if number >= self._n:
-                    raise ValueError(f"name {number} is there, but only {self._n} names are")
+                if number >= self.n:
+                    raise ValueError(f"name {number} is there, but only {self.n} names are")
                 return number
         return -1
 
     def __iter__(self) -> Iterator[str]:
         left = len(self._data)
-        for record in struct.unpack_from(f"<{self._n}I", self._data, self._at + self._places):
-            key = self._key(record)
+        for record in struct.unpack_from(f"<{self.n}I", self._data, self._at + self._places):
+            begin = self._at + record + _PAIR.size
+            key = self._data[begin : begin + _PAIR.unpack_from(self._data, begin - _PAIR.size)[1]]
             # Names may share bytes, in number of times as long as the file.
             left -= len(key)
             if left < 0:
                 raise ValueError("its names are longer than the file")
-            if key[-1:] != b"\0" or 0 in key[:-1]:
+            if not key or key.find(0) < len(key) - 1:
                 raise ValueError("a name does not end with its zero byte")
             yield key[:-1].decode("utf8", "surrogateescape")
 
@@ -206,18 +253,12 @@ def hash_of(key: bytes) -> int:
     a = b = c = 0xDEADBEEF + len(key)
     words = struct.unpack(f"<{-(-len(key) // 12) * 3}I", key + bytes(-len(key) % 12))
     for i in range(0, len(words), 3):
-        a, b, c = a + words[i], b + words[i + 1], c + words[i + 2]
+        a, b, c = a + words[i] & _LOW, b + words[i + 1] & _LOW, c + words[i + 2] & _LOW
         for n in _MIX if i + 3 < len(words) else ():
-            a, b, c = b, c + b, (a - c ^ _turned(c, n)) & _LOW
+            a, b, c = b, c + b & _LOW, a - c & _LOW ^ (c << n & _LOW | c >> 32 - n)
     for n in _FINAL:
-        a, b, c = b, (c ^ b) - _turned(b, n) & _LOW, a
+        a, b, c = b, (c ^ b) - (b << n & _LOW | b >> 32 - n) & _LOW, a
     return b
-
-
-def _turned(x: int, n: int) -> int:
-    """Return the lowest 32 bits of x, turned left by n."""
-    x &= _LOW
-    return x << n | x >> 32 - n
 
 
 # Writing

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -198,17 +198,20 @@ def _by_place(
 
 
 def _read_crfsuite(path: Path) -> TrainedModel:
-    return of_crfsuite(CrfsuiteModel(read_model_data(path.read_bytes(), path), path))
+    model = CrfsuiteModel(read_model_data(path.read_bytes(), path), path)
+    return of_crfsuite(model, model.attributes)
 
 
-def of_crfsuite(model: CrfsuiteModel) -> TrainedModel:
-    """Return all weights of a model of CRFsuite. RAISES: SparseCRFError for damaged data."""
-    attributes = model.attributes
-    n, states = len(attributes), map(model.states, range(1, len(attributes) + 1))
-    rows = [(k, -1, y, weight) for k, of_one in enumerate(states) for y, weight in of_one]
+def of_crfsuite(model: CrfsuiteModel, attributes: Sequence[str] = ()) -> TrainedModel:
+    """Return all weights of a model of CRFsuite. RAISES: SparseCRFError for damaged data.
+
+    attributes: its attributes, unless nobody asks for their names.
+    """
     # The feature of transitions alone follows all attributes.
-    rows += [(n, previous, y, weight) for previous, y, weight in model.transitions() if weight]
-    weights = ExternalWeights.of(rows)
+    n = model.n_attributes
+    pairs = [(n, previous, y, weight) for previous, y, weight in model.transitions() if weight]
+    tables: Any = zip(model.all_states(), ExternalWeights.of(pairs), strict=True)
+    weights = ExternalWeights(*map(np.concatenate, tables))
     return TrainedModel(
         program=CRFSUITE,
         kind="chain",

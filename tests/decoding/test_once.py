@@ -13,9 +13,10 @@ from spacy_sparsecrf.crf.decoding import once as home
 from spacy_sparsecrf.crf.decoding.decoder import Decoder
 from spacy_sparsecrf.crf.decoding.once import Once
 from spacy_sparsecrf.crf.decoding.once_decoder import OnceDecoder
-from spacy_sparsecrf.crf.decoding.plain import PlainChain
 from spacy_sparsecrf.crf.decoding.steps import Preference
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.interop.sequences.plain_road import PlainSequence
+from spacy_sparsecrf.portable import PairTable
 
 from ..reference import n_repetitions, obeying
 from ..support.decoding_cases import (
@@ -72,8 +73,8 @@ def test_the_plain_road_enumerates(name, seed, ties, length):
     if ties:
         scores, pairs = np.round(scores), np.round(pairs)
     context = rng.integers(0, 2, length)
-    kinds = pairs.tolist()
-    chain = PlainChain(scores.tolist(), [kinds[c] for c in context])
+    kinds = [*map(PairTable, pairs.tolist())]
+    chain = PlainSequence(scores.tolist(), [kinds[c] for c in context], lambda: None)
     path = quiet(once.best, chain)
 
     def score(path):
@@ -192,7 +193,9 @@ def test_names_are_kept_out_if_there_would_be_too_many_states(monkeypatch):
     assert 0 < len(once.repeats(found)) < len(once.repeats(free))
     chain = bare.chains(source)
     pairs = chain.pairs.ready[0, :, : len(labels)].tolist()
-    own = PlainChain(chain.scores[:, : len(labels)].tolist(), [pairs] * 9)
+    own = PlainSequence(
+        chain.scores[:, : len(labels)].tolist(), [PairTable(pairs)] * 9, lambda: None
+    )
     with pytest.warns(SparseCRFWarning, match="SCW404"):
         assert once.best(own) == found.tolist()
     with pytest.warns(SparseCRFWarning, match="SCW404"):

@@ -8,7 +8,6 @@ import sys
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,7 @@ import srsly
 from spacy_sparsecrf.crf.model.model import CRFModel
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.interop.crfsuite_file import ExternalWeights, write_crfsuite
-from spacy_sparsecrf.interop.sequences import predictor as prediction
-from spacy_sparsecrf.interop.sequences.predictor import PlainRoad
+from spacy_sparsecrf.interop.sequences import kernel_loading, plain_road, predictor, scoring
 from spacy_sparsecrf.pycrfsuite import ItemSequence, Tagger, Trainer
 from spacy_sparsecrf.sklearn import CRF
 
@@ -28,12 +26,6 @@ from ..support.sequences import make_xy
 
 X, Y = make_xy()
 N_MODELS = 4  # for each number of labels
-
-
-@pytest.fixture(autouse=True)
-def _process(monkeypatch):
-    """Let other tests begin as a process does."""
-    monkeypatch.setattr(PlainRoad, "left", PlainRoad.left)
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +38,12 @@ def path(tmp_path_factory) -> Path:
     return found
 
 
-def opened(model: bytes, plain: bool, left: int = 1 << 60, once: Any = ()) -> Tagger:
-    """Open a model, plainly: as in a process without loaded kernels. left: see `PlainRoad`."""
+def opened(model: bytes, plain: bool, cost: float = 1e9, once: Any = ()) -> Tagger:
+    """Open a model, plainly: as in a process without loaded kernels. cost: of loading them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prediction, "sys", SimpleNamespace(modules={} if plain else {"numba": None}))
-        PlainRoad.left = left
+        patch.setattr(kernel_loading, "COST", cost)
+        if plain:
+            patch.delitem(sys.modules, scoring.__name__)
         found = Tagger(once)
         found.open_inmemory(model)
     return found
@@ -70,8 +63,7 @@ assert labels == {CRF(model_filename=str(path)).predict_single(X[0])!r}
 assert 0 < tagger.probability(labels) <= tagger.marginal(labels[0], 0) <= 1
 heavy = {{"numpy", "numba", "spacy", "sklearn", "srsly", "scipy"}}
 assert not heavy & {{name.partition(".")[0] for name in sys.modules.keys() - before}}
-PlainRoad = sys.modules["spacy_sparsecrf.interop.sequences.predictor"].PlainRoad
-PlainRoad.left = 0
+tagger.warm()
 assert tagger.tag(x) == labels and "numba" in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True)
@@ -181,23 +173,81 @@ def test_an_estimator_and_a_tagger_give_a_label_once(path):
 
 def test_the_kernels_are_loaded_when_the_plain_road_has_cost_enough(path):
     model = path.read_bytes()
-    expected, tagger = opened(model, False), opened(model, True, left=10_000)
-    one, roads = X[0], []
-    tagger.tag(one)
-    n = 10_000 // (10_000 - PlainRoad.left)
-    for _ in range(n + 2):
-        assert tagger.tag(one) == expected.tag(one)
-        roads.append("_compiled" in vars(tagger.predictor))
-    assert roads == [False] * (n - 1) + [True] * 3
-    # Other models of the process do not begin again, and a long text does not wait.
-    other = opened(model, True, left=PlainRoad.left)
-    assert other.tag(one) == expected.tag(one) and "_compiled" in vars(other.predictor)
-    long = opened(model, True, left=10_000)
-    assert long.tag(one * 400) == expected.tag(one * 400)
-    assert "_compiled" in vars(long.predictor)
-    lazy = opened(model, True, left=10_000)
+    expected, tagger = opened(model, False), opened(model, True, cost=0.0)
+    assert expected.predictor.loading is None
+    labels = expected.tag(X[0])
+    while tagger.predictor.loading is not None:
+        assert tagger.tag(X[0]) == labels
+    assert tagger.tag(X[0]) == labels
+    # The switch belongs to a model. A batch waits for the kernels.
+    other = opened(model, True)
+    assert other.tag(X[0]) == labels and other.predictor.loading is not None
+    lazy = opened(model, True, cost=0.0)
     found = [*lazy.predictor.labels((token for token in x) for x in X)]
-    assert found == [*expected.predictor.labels(X)]
+    assert found == [*expected.predictor.labels(X)] and lazy.predictor.loading is None
+
+
+def test_without_kernels_the_plain_road_stays(path, monkeypatch):
+    tagger, compiled = (opened(path.read_bytes(), road, once=["NN"]) for road in (True, False))
+    expected = [*compiled.predictor.labels(X)]
+    monkeypatch.setattr(predictor, "Numbered", None)
+    with pytest.warns(SparseCRFWarning, match="SCW806.*TypeError"):
+        tagger.warm()
+    monkeypatch.setattr(plain_road, "MOST_STEPS", 0)
+    assert [*map(tagger.tag, X)] == expected
+
+
+def test_a_long_search_for_labels_that_occur_once_loads_the_kernels():
+    model = model_of(np.random.default_rng(3), 5, 6)
+    tagger, text = opened(model, True, once=["L1", "L2"]), [[f"a{k % 6}"] for k in range(3000)]
+    found = tagger.tag(text)
+    assert found == opened(model, False, once=["L1", "L2"]).tag(text)
+    assert tagger.predictor.loading is None
+
+
+def test_a_fork_while_the_kernels_load_never_waits(path):
+    script = f"""
+import os, signal, time
+from spacy_sparsecrf.pycrfsuite import Tagger
+tagger, x = Tagger().open({str(path)!r}), {X[0]!r}
+labels = tagger.tag(x)
+thread = tagger.predictor.loading.start()
+for _ in range(50):
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        os._exit(tagger.tag(x) != labels)
+    assert os.waitpid(child, 0)[1] == 0
+    time.sleep(0.005)
+thread.join()
+assert tagger.tag(x) == labels and tagger.predictor.loading is None
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("seconds", [0, 0.05, 0.2, 0.5])
+def test_a_process_ends_silently_while_the_kernels_load(path, seconds):
+    script = f"""
+import time
+from spacy_sparsecrf.pycrfsuite import Tagger
+tagger = Tagger().open({str(path)!r})
+tagger.predictor.loading.start()
+time.sleep({seconds})
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_the_last_opened_files_are_kept(path, tmp_path, monkeypatch):
+    copied = tmp_path / "model"
+    copied.write_bytes(path.read_bytes())
+    kept = Tagger().open(copied).predictor
+    assert Tagger().open(copied).predictor is kept is not Tagger(["NN"]).open(copied).predictor
+    copied.write_bytes(model_of(np.random.default_rng(0), 3, 6))
+    assert Tagger().open(copied).labels() == ["L0", "L1", "L2"]
+    monkeypatch.setenv("SPARSECRF_WARM", "1")
+    assert opened(path.read_bytes(), True).predictor.loading is None
 
 
 def test_python_crfsuite_opens_the_model(path, tmp_path):

@@ -99,10 +99,8 @@ def with_patterns(path: Path, program: str) -> None:
 
 def tag(path: Path) -> None:
     """Label texts by a tagger, and ask for everything else."""
-    from spacy_sparsecrf.interop.sequences.predictor import PlainRoad
     from spacy_sparsecrf.pycrfsuite import Tagger
 
-    PlainRoad.left = 1 << 60  # labels plainly for ever, unless numba is loaded
     tagger = Tagger().open(path)
     for text in _TEXTS:
         labels = tagger.tag(text)

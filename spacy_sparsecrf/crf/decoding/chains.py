@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import Errors, SparseCRFError, Warnings, warn
+from ...portable import REPEATED
 from ..corpus.numbering import Floats, Ints, Longs, Mask
 from ..kernels.layout import Scored, Search, search_all
-from .plain import REPEATED
 from .transitions import Transitions, checked_mask
 
 # A path is less probable by a factor of at least e^40 than a path with fewer invalid transitions.
@@ -153,7 +153,7 @@ def constrain(chains: Chains, permitted: Mask | None) -> None:
 def with_subsets(chains: Chains, bits: Longs, m: int) -> Chains:
     """Return one sequence whose labels are states, with numbers m label + subset.
 
-    bits: [Y + 1, Y], m: see `PlainChain.relaxed`.
+    bits: [Y + 1, Y], m: see `Posterior.relaxed_paths`.
     """
     n = chains.n_labels
     next_subset = np.arange(m)

@@ -71,7 +71,7 @@ class Once:
         return [name for k, name in enumerate(begun) if name in begun[:k]]
 
     def best(self, chain: Any) -> list[int]:
-        """Return the best labels of a `PlainChain`, or of a `Posterior` of one sequence."""
+        """Return the best labels of a `PlainSequence`, or of a `Posterior` of one sequence."""
         return self.relax(chain, [chain.labels()])[0]
 
     def relax(self, chain: Any, paths: list[list[int]], **n: int) -> list[list[int]]:
@@ -90,7 +90,7 @@ class Once:
             tracked.append(untracked[0])
             bit_of = {name: 1 << k for k, name in enumerate(tracked)}
             bits = [[bit_of.get(name, 0) for name in row] for row in self.begun]
-            paths = chain.relaxed(bits, m, **n)
+            paths = chain.relaxed_paths(bits, m, **n)
         for name in tracked:
             if name in self.repeats(paths[0]):
                 warn(Warnings.SCW403.format(name=name, n=len(paths[0])))

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...portable import REPEATED, Bits
 from ..corpus.numbering import Floats, Ints
 from ..corpus.ragged import row_numbers
 from ..kernels import log_space
@@ -16,7 +17,6 @@ from ..kernels.log_space import Backward, Forward, Runs
 from ..kernels.numba_support import Bound
 from ..kernels.viterbi import find_paths, viterbi
 from .chains import Chains, PairScores, SpanEvents, with_subsets
-from .plain import REPEATED, Bits
 
 # The arrays of chains have the same types in each call.
 _forward, _both = Bound(log_space.run_forward), Bound(log_space.run_both)
@@ -80,8 +80,8 @@ class Posterior:
         ids: list[int] = labels.tolist()
         return ids
 
-    def relaxed(self, bits: Bits, m: int, n: int = 1) -> list[list[int]]:
-        """Find the n best paths of one sequence; see `PlainChain.relaxed`."""
+    def relaxed_paths(self, bits: Bits, m: int, n: int = 1) -> list[list[int]]:
+        """Find the n best paths of one sequence; see `Chain.relaxed`. m: number of subsets."""
         states = with_subsets(self._chains, np.array(bits), m)
         if n == 1:
             return [[state // m for state in Posterior(states).labels()]]

@@ -99,12 +99,17 @@ class Vocabulary(dict[Any, int]):
 
     def __missing__(self, item: Any) -> int:
         key, value = (item, True) if isinstance(item, str) else item
+        if type(key) is str and type(value) is str:
+            return self._added(item, f"{key}{SEPARATOR}{value}", 1)
         if not isinstance(value, _SIMPLE) and type(value).__name__ not in _BOOLS:
             raise TypeError
         [(text, sign)] = _valued(_text(key), value)
         if sign not in (0.0, 1.0):
             raise TypeError
-        number = self._numbers.of(self._prefix + text) * (1 if sign else -1)
+        return self._added(item, text, 1 if sign else -1)
+
+    def _added(self, item: Any, text: str, sign: int) -> int:
+        number = self._numbers.of(self._prefix + text) * sign
         if self._numbers.may_cache():
             self[item] = number
         return number

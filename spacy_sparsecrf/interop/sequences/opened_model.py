@@ -119,13 +119,7 @@ class TrainedWeights:
     @classmethod
     def of_crfsuite(cls, source: CrfsuiteModel) -> "TrainedWeights":
         """Return the weights of a model of CRFsuite, with the same numbers."""
-        trained = of_crfsuite(source)
-        weights, attributes = trained.weights, trained.features[:-1]
-        is_state = weights.features < len(attributes)
-        keys = np.where(is_state, weights.features + ALWAYS + 1, ALWAYS)
-        is_exact = (weights.values == weights.values.astype(np.float32)).all()
-        numbered = trained._replace(weights=weights._replace(features=keys))
-        return cls(numbered.with_numbers("float32" if is_exact else "float64"), attributes)
+        return cls(numbered(source), source.attributes)
 
     @classmethod
     def from_bytes(cls, data: bytes, path: object) -> "TrainedWeights":
@@ -224,6 +218,17 @@ class TrainedWeights:
             attributes={text: str(number) for number, text in enumerate(self.attributes)},
             bigram_features=bigrams,
         )
+
+
+def numbered(source: CrfsuiteModel) -> CRFModel:
+    """Return the weights of a model of CRFsuite, without the names of attributes."""
+    trained = of_crfsuite(source)
+    weights = trained.weights
+    is_state = weights.features < source.n_attributes
+    keys = np.where(is_state, weights.features + ALWAYS + 1, ALWAYS)
+    is_exact = (weights.values == weights.values.astype(np.float32)).all()
+    keyed = trained._replace(weights=weights._replace(features=keys))
+    return keyed.with_numbers("float32" if is_exact else "float64")
 
 
 def write_file(path: str | PathLike[str], data: bytes) -> None:

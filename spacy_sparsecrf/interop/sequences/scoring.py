@@ -15,19 +15,18 @@ from ...crf.decoding.sources import ScoredTokens
 from ...crf.kernels.layout import Csr
 from ...crf.kernels.numba_support import Bound
 from ...crf.kernels.values import score_numbered
+from ...crf.model.model import CRFModel
 from .item_encoding import ALWAYS, bigrams_of, rows_of
 from .items import Numbered
-from .opened_model import TrainedWeights
 
 _score = Bound(score_numbered)
 _PAIRS = np.array([ALWAYS], np.uint64)
 
 
 class CompiledRoad:
-    """Predicts by kernels; see `prediction.PlainRoad`."""
+    """Predicts by kernels; see `PlainRoad`."""
 
-    def __init__(self, weights: TrainedWeights, once: Once | None = None) -> None:
-        model, n_attributes = weights.model, len(weights.attributes)
+    def __init__(self, model: CRFModel, n_attributes: int, once: Once | None = None) -> None:
         decoder = Decoder(model)
         self._decoder = decoder if once is None else OnceDecoder(decoder, once)
         table, keys = model.unigram, np.arange(n_attributes + 2, dtype=np.uint64) + ALWAYS

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...crf.decoding.once import Names
 from ...errors import Errors, SparseCRFError
-from ..crfsuite_file import MAGIC, CrfsuiteModel
 from .items import items_of
-from .predictor import Predictor, Weights
+from .predictor import Predictor, Weights, open_bytes, open_file
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from ...crf.decoding.plain import PlainChain
-    from ...crf.decoding.posterior import Posterior
     from .opened_model import WeightSummary
+    from .predictor import Sequenced
 
 
 class ItemSequence(list[dict[str, float]]):
@@ -84,7 +82,7 @@ class Tagger:
 
     once: Names = ()
     _opened: Predictor | None = None
-    _chain: "PlainChain | Posterior | None" = None
+    _chain: "Sequenced | None" = None
     _marginals: Any = None
 
     def __init__(self, once: Names = (), weights: "Weights | None" = None) -> None:
@@ -125,8 +123,7 @@ class Tagger:
         SparseCRFError
             If it is no model, or a name of `once` is unknown.
         """
-        with open(name, "rb") as file:
-            return self.open_inmemory(file.read(), name)
+        return self._open(open_file(name, self.once))
 
     def open_inmemory(self, value: bytes, name: object = "the model") -> "Tagger":
         """Open a model's bytes; see `open`.
@@ -143,15 +140,16 @@ class Tagger:
         Tagger
             The tagger itself.
         """
-        if value.startswith(MAGIC):
-            weights: Weights = CrfsuiteModel(value, name)
-        else:
-            from .opened_model import TrainedWeights  # imports numpy
+        return self._open(open_bytes(value, name, self.once))
 
-            weights = TrainedWeights.from_bytes(value, name)
+    def _open(self, predictor: Predictor) -> "Tagger":
         self.close()
-        self._opened = Predictor(weights, self.once)
+        self._opened = predictor
         return self
+
+    def warm(self) -> None:
+        """Load the kernels now, which otherwise happens meanwhile, if a process goes on."""
+        self.predictor.warm()
 
     def close(self) -> None:
         """Remove the model."""
@@ -165,7 +163,7 @@ class Tagger:
         return self._opened
 
     @property
-    def _current(self) -> "PlainChain | Posterior":
+    def _current(self) -> "Sequenced":
         """The sequence that was set; at first one without tokens."""
         return self.predictor.chain(()) if self._chain is None else self._chain
 
@@ -217,9 +215,7 @@ class Tagger:
             If the label is unknown, or the position is outside the sequence.
         """
         if self._marginals is None:
-            marginals: Any = self._current.marginals()
-            rows = marginals if isinstance(marginals, list) else marginals.tolist()
-            self._marginals = self.predictor.numbers, rows
+            self._marginals = self.predictor.numbers, self.predictor.rows(self._current)
         numbers, rows = self._marginals
         number = numbers.get(y)
         if number is None or not -1 < pos < len(rows):

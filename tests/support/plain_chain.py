@@ -1,19 +1,14 @@
-"""The plain decoder of a chain, in the standard library alone: slow, obvious, loaded at once.
+"""The decoder of a chain in logarithms: slow and obvious, the reference of kernels and plain road.
 
-A process that labels a few texts uses it instead of the kernels, and it is the reference that the
-kernels are tested with. Their labels are the same, also if several paths have the best score.
+Their labels are the same, also if several paths have the best score.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from operator import add
-from typing import Any
 
 Rows = Sequence[Sequence[float]]
-Bits = Sequence[Sequence[int]]
-
-REPEATED = 1e9  # cost of a repetition, far above differences between scores of paths
 
 
 class PlainChain:
@@ -25,8 +20,6 @@ class PlainChain:
     def __init__(self, scores: Rows, pairs: Sequence[Rows]) -> None:
         self._scores = scores
         self._pairs = pairs
-
-    n_contexts = 1  # matrices of pairs that a search of states needs
 
     def __len__(self) -> int:
         return len(self._scores)
@@ -50,25 +43,6 @@ class PlainChain:
         for labels in reversed(previous):
             path.append(labels[path[-1]])
         return path[::-1]
-
-    def relaxed(self, bits: Bits, m: int) -> list[list[int]]:
-        """Find the most probable labels given that none of K names is repeated, if possible.
-
-        A state of this search is a label and the subset of names begun. A repetition costs
-        `REPEATED`. The lowest label wins a tie, then the lowest subset.
-        bits: [Y + 1, Y], names that a step begins, as bit sets; m: 2^K. RETURNS: one path.
-        """
-        best: dict[tuple[int, int], Any] = {(-1, 0): (0.0, ())}
-        for scores, pairs in zip(self._scores, self._pairs, strict=True):
-            reached: dict[tuple[int, int], Any] = {}
-            for (previous, subset), (total, path) in sorted(best.items()):
-                for y, begun in enumerate(bits[previous]):
-                    score = total + (pairs[previous][y] - REPEATED * bool(subset & begun))
-                    if score > reached.get((y, subset | begun), (-math.inf,))[0]:
-                        reached[y, subset | begun] = score, path
-            best = {(y, s): (scores[y] + x, (*path, y)) for (y, s), (x, path) in reached.items()}
-        state = max(sorted(best), key=lambda state: best[state][0])
-        return [[*best[state][1]]]
 
     def marginals(self) -> list[list[float]]:
         """Compute p(y_t = y | x): [T, Y]."""
