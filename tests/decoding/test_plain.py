@@ -5,7 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.portable import Chain, PairTable
+
 from ..reference import random_problem
+from ..support.plain_chain import PlainChain
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 300.0])
@@ -30,3 +33,17 @@ def test_the_plain_decoder_enumerates(scale, start_label):
         for path, score in scores.items():
             assert chain.log_probability(path) == pytest.approx(min(score - log_z, 0.0), abs=1e-9)
         assert math.isfinite(sum(map(sum, chain.marginals())))
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, 3.0, 60.0])
+def test_the_scaled_recursion_is_that_of_logarithms(scale):
+    """Also with ties, and tables of pairs with few weights, of both signs, and with all."""
+    rng = np.random.default_rng(int(scale))
+    for share in (0.0, 0.15, 1.0):
+        scores = (rng.normal(size=(9, 7)) * scale).round(1).tolist()
+        pairs = rng.normal(size=(8, 7)).round(1) * scale * (rng.random((8, 7)) < share)
+        reference = PlainChain(scores, [pairs.tolist()] * 9)
+        chain = Chain(scores, [PairTable(pairs.tolist())] * 9)
+        assert chain.labels() == reference.labels()
+        assert chain.log_z == pytest.approx(reference.log_z, abs=1e-11)
+        np.testing.assert_allclose(chain.marginals(), reference.marginals(), atol=1e-11)
