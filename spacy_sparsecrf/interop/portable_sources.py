@@ -14,9 +14,11 @@ from .. import portable
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.features.attributes.attribute import Attribute
 from ..pipeline.features.attributes.clusters import OF_WORDS, Cluster, LabelsOfWord
+from ..pipeline.features.attributes.expressions import Expression
 from ..pipeline.features.attributes.ngrams import Ngrams
 from ..pipeline.features.attributes.phrases import ATTRS, Phrase
 from ..pipeline.features.classes import WordClasses
+from .portable_expressions import portable_expression
 from .portable_tokenizer import refused
 
 
@@ -68,7 +70,7 @@ class ReaderSources:
     def call(self, read: Attribute) -> list[Any]:
         """Return the name of an attribute in the reader, and arguments. RAISES: SparseCRFError."""
         if read.name in EXPRESSIONS:
-            return ["regex", EXPRESSIONS[read.name]]
+            return ["regex", portable_expression(EXPRESSIONS[read.name])]
         return [read.name, *self._arguments(read)]
 
     def _arguments(self, read: Attribute) -> list[Any]:
@@ -83,6 +85,8 @@ class ReaderSources:
             return [self.features.phrase_attr.lower(), read.key, longest]
         if read.name == "like_num":
             return _like_num(self._nlp, self.pipe, self.words)
+        if isinstance(read, Expression):
+            return [portable_expression(read.pattern)]
         return [x for x in read.arguments if x]
 
 

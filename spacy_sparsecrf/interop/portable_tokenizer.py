@@ -9,6 +9,7 @@ from spacy.tokenizer import Tokenizer  # type: ignore[import-not-found]
 from .. import portable
 from ..errors import Errors, SparseCRFError
 from ..pipeline.component import SparseCRFPipe
+from .portable_expressions import portable_expression
 
 # Alternatives of a pattern that end with one long class of characters, as in French.
 _TAIL = re.compile(r"\^(.*?)((?:\[[^\]]{99,}\][*+]?)+\$)", re.DOTALL)
@@ -40,7 +41,7 @@ def tokenizer_fields(nlp: Language, pipe: SparseCRFPipe) -> dict[str, Any]:
         flags = pattern.flags & ~re.UNICODE if isinstance(pattern, re.Pattern) else 0
         if method is not None and (not is_plain or flags & ~re.IGNORECASE):
             raise refused(pipe, f"the tokenizer has its own function for {name}", remedy)
-        patterns[name] = "(?!)" if method is None else _short(pattern, flags)
+        patterns[name] = portable_expression("(?!)" if method is None else _short(pattern, flags))
     rules = {
         text: [str(part.get(65, part.get("ORTH", ""))) for part in parts]
         for text, parts in tokenizer.rules.items()
