@@ -13,6 +13,7 @@ UTF-16 units, by which JavaScript slices. docs/portable.md describes the fields 
 const FORMAT = "spacy-sparsecrf portable 1";
 const MOST_CACHED = 20_000; // distinct words, pieces of text and matrices
 const MOST_STATES = 2048; // of the search for paths that repeat no name
+const TINY = 1e-280; // smaller products of probabilities are added as logarithms
 const REPEATED = 1e9; // cost of a repetition, far above differences between scores of paths
 
 // Characters as Python's `isspace`, `splitlines`, `isdigit`, `isupper`, `istitle`, `islower` see them
@@ -176,6 +177,20 @@ function likeNum(text, words, endings, sign) {
   return isNumber || endings.some((ending) => DIGITS.test(without(text, ending)));
 }
 
+/** Return the distinct n-grams of a word between marks; a long word has those of its ends. */
+function ngrams(text, low, high, marks) {
+  const chars = Array.from(text);
+  const pieces = chars.length > 20 ? [chars.slice(0, 10), chars.slice(-10)] : [chars];
+  pieces[0].unshift(...marks.slice(0, 1));
+  pieces.at(-1).push(...marks.slice(1));
+  const found = new Set();
+  for (let n = low; n <= high; n++) {
+    for (const piece of pieces)
+      for (let i = 0; i + n <= piece.length; i++) found.add(piece.slice(i, i + n).join(""));
+  }
+  return [...found].join("\n");
+}
+
 /** Return whether capitals begin words, and nothing else does. */
 function isTitle(text) {
   let wasCased = false;
@@ -230,7 +245,7 @@ const search = cached((pattern) => expression(pattern));
 const ATTRIBUTES = {
   orth: (text) => text,
   lower: (text) => text.toLowerCase(),
-  ...{ casefold, fold, shape, is_title: isTitle, like_num: likeNum },
+  ...{ casefold, fold, shape, is_title: isTitle, like_num: likeNum, ngrams },
   ...{ cluster: classOf, word_labels: labelsOf },
   length: (text) => Array.from(text).length,
   is_alpha: (text) => /^\p{L}+$/u.test(text),
@@ -242,18 +257,21 @@ const ATTRIBUTES = {
   is_punct: (text) => /^\p{P}+$/u.test(text),
   has_digit: (text) => Array.from(text).some((x) => DIGITS.test(x)),
   has_upper: (text) => UPPER.test(text),
-  has_hyphen: (text) => /[-\u2010\u2011]/.test(text),
   prefix: (text, n) => affix(text, n, 0, n),
   suffix: (text, n) => affix(text, n, -n),
   regex: (text, pattern) => search(pattern).test(text),
   match: (text, pattern) => search(pattern).exec(text)?.[0] ?? "",
 };
-/** Attributes that depend on other words. */
-const CONTEXTUAL = ["break", "glued", "doc_run", "phrase"];
+
+/** Return whether the next word begins where a word ends. */
+function glued(words) {
+  return words.map((word, t) => word.end === words[t + 1]?.start);
+}
 
 /** Return B, I, L or U of words in the longest phrases of a list.
- *  texts: of words, as they are compared; phrases: their types, by words joined by tabs. */
-function phraseMarks(texts, phrases, longest) {
+ *  attr: by which words are compared; phrases: their types, by words joined by tabs. */
+function phraseMarks(words, breaks, attr, phrases, longest) {
+  const texts = words.map((word) => ATTRIBUTES[attr](word.text));
   const marks = texts.map(() => "");
   for (let n = longest; n > 0; n--) {
     for (let i = 0; i + n <= texts.length; i++) {
@@ -267,75 +285,71 @@ function phraseMarks(texts, phrases, longest) {
 }
 
 /** Return the positions (B, I, L, U) that words have elsewhere in runs of capitalised words. */
-function runsElsewhere(texts, apart) {
-  const lowers = texts.map((x) => x.toLowerCase());
+function runsElsewhere(words, breaks) {
+  const lowers = words.map((word) => word.text.toLowerCase());
   const follows = (t, signs) => [...signs].includes(lowers[t - 1]);
-  const begins = lowers.map((_, t) => !t || apart.includes(t) || follows(t, ".!?…"));
+  const begins = breaks.map((n, t) => !t || n === 2 || follows(t, ".!?…"));
   const isFirst = begins.map((begin, t) => begin || follows(t, ":¿¡-–—•*'\"“«"));
-  const cases = texts.map((text, t) => (text === lowers[t] ? 0 : 2 - isFirst[t]));
+  const cases = words.map(({ text }, t) => (text === lowers[t] ? 0 : 2 - isFirst[t]));
   const inside = (x, t) => (x === 2 && cases[t - 1] > 0) + 2 * (cases[t + 1] === 2);
-  const keys = cases.map((x, t) => `${x ? inside(x, t) : -1} ${lowers[t]}`);
+  const positions = cases.map((x, t) => (x ? inside(x, t) : -1));
   const counts = new Map();
-  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
+  const count = (t, k) => counts.get(`${k} ${lowers[t]}`) ?? 0;
+  positions.forEach((k, t) => counts.set(`${k} ${lowers[t]}`, count(t, k) + 1));
   const isUsed = begins.filter(Boolean).length > 1;
-  return keys.map((key, t) => {
-    const others = (k) => (counts.get(`${k} ${lowers[t]}`) ?? 0) - (key[0] === `${k}`);
-    const signs = cases[t] && isUsed ? ["2B", "3I", "1L", "0U"] : [];
-    return signs.map(([k, sign]) => (others(k) > 0 ? sign : "")).join("");
-  });
+  const signs = Object.entries({ B: 2, I: 3, L: 1, U: 0 });
+  const elsewhere = (at, t) => signs.filter(([, k]) => count(t, k) > (k === at));
+  return positions.map((at, t) =>
+    (isUsed && at >= 0 ? elsewhere(at, t) : []).map(([sign]) => sign).join(""),
+  );
 }
+
+/** Attributes of all words, called with the words, the line breaks before them, and arguments. */
+const CONTEXTUAL = {
+  break: (words, breaks) => breaks,
+  ...{ glued, phrase: phraseMarks, doc_run: runsElsewhere },
+};
 
 // Features
 
-/** Return the value of an attribute as in features, "" for none. */
+/** Return a value of an attribute as in features, "" for none. */
 function written(value) {
   return typeof value === "string" ? value : value ? `${+value}` : "";
 }
 
-/** Scores of label pairs, and their exponentials: [Y + 1, Y], row Y: from the beginning.
- *  n: Y; columns, powerColumns: [Y, Y], by label and previous label. */
-class PairTable {
-  constructor(rows, n) {
-    const top = rows.reduce((a, b) => Math.max(a, b));
-    const powers = rows.map((x) => Math.exp(x - top));
-    const transposed = (table) =>
-      Float64Array.from({ length: n * n }, (_, i) => table[(i % n) * n + Math.floor(i / n)]);
-    Object.assign(this, { n, rows, columns: transposed(rows) });
-    Object.assign(this, { powers, powerColumns: transposed(powers) });
-  }
-}
-
-/** Return weights by the values of a feature, one map inside another for each value. */
-function nested(weights) {
-  const root = new Map();
-  for (const [feature, text] of Object.entries(weights)) {
-    const values = feature.split("\t");
-    let map = root;
-    for (let i = 0; i + 1 < values.length; i++) {
-      if (!map.has(values[i])) map.set(values[i], new Map());
-      map = map.get(values[i]);
+/** A template. weights: of its features, by the values that they read, map in map for several. */
+class Template {
+  constructor([name, reads, weights]) {
+    Object.assign(this, { name, reads, weights: new Map() });
+    for (const [values, text] of Object.entries(weights)) {
+      const parts = values.split("\t");
+      let map = this.weights;
+      for (const value of parts.slice(0, -1)) {
+        if (!map.has(value)) map.set(value, new Map());
+        map = map.get(value);
+      }
+      map.set(parts.at(-1), text);
     }
-    map.set(values.at(-1), text);
   }
-  return root;
 }
 
 /** The attributes, templates and weights of a model. model: the fields of model.json. */
 class Features {
   constructor(model) {
     Object.assign(this, { model, nLabels: model.labels.length, margin: model.margin });
-    this.lists = new Map();
-    for (const [key, classes] of Object.entries(model.classes)) {
-      const names = Object.entries(classes).map(([name, words]) => [words.split(" "), name]);
-      this.lists.set(key, new Map(names.flatMap(([words, name]) => words.map((x) => [x, name]))));
-    }
-    for (const [key, phrases] of Object.entries(model.phrases))
-      this.lists.set(`phrases ${key}`, new Map(Object.entries(phrases)));
-    const [near, wide, bigrams] = [model.near, model.wide, model.bigrams].map((templates) =>
-      templates.map(([name, reads, weights]) => ({ name, reads, weights: nested(weights) })),
-    );
-    Object.assign(this, { near, wide, bigrams });
-    this.offsets = [...new Set(near.map(({ reads }) => reads[0][1]))].sort((a, b) => a - b);
+    const split = ([name, words]) => words.split(" ").map((word) => [word, name]);
+    const classes = (key) => new Map(Object.entries(model.classes[key]).flatMap(split));
+    this.attributes = model.attributes.map(([name, first, second, ...others]) => {
+      if (name === "cluster" || name === "word_labels") first = classes(first);
+      if (name === "phrase") second = new Map(Object.entries(model.phrases[second]));
+      return [name, first, second, ...others];
+    });
+    for (const kind of ["near", "wide", "bigrams"])
+      this[kind] = model[kind].map((template) => new Template(template));
+    const reads = [...this.wide, ...this.bigrams].flatMap((template) => template.reads);
+    this.seen = new Set(reads.map(([number]) => number)); // attributes outside of `sums`
+    this.hasNgrams = model.attributes.some(([name]) => name === "ngrams");
+    this.offsets = [...new Set(this.near.map(({ reads }) => reads[0][1]))];
     this.weights = cached((text) => this.readWeights(text));
     this.word = cached((text) => this.readWord(text));
     this.pairsOf = cached((present) => this.sumPairs(present));
@@ -352,77 +366,63 @@ class Features {
   }
 
   /** Read the tokens of a text.
-   *  positions: of words among tokens; apart: words behind an empty line; words: their contents, and
-   *  those outside the sequence; columns: values of attributes of `words`. */
+   *  positions: of words among tokens; breaks: line breaks before words, at most 2; words: their
+   *  contents, and those outside the sequence; columns: values of attributes of `words`. */
   read(tokens) {
-    const [apart, positions, breaks, inside] = [[], [], [], []];
-    let nBreaks = -3; // blanks at the beginning of a text do not count
-    for (let t = 0; t < tokens.length; t++) {
-      const word = this.word(tokens[t].text);
-      if (word.nLines) {
-        if (nBreaks >= 0) nBreaks += word.nLines - 1;
-        continue;
-      }
-      if (nBreaks >= 2) apart.push(breaks.length);
-      breaks.push(Math.min(Math.max(nBreaks, 0), 2));
-      inside.push(word);
-      positions.push(t);
+    const reading = { tokens, positions: [], breaks: [], words: [...this.ahead], columns: [] };
+    let nBreaks = -Infinity; // blanks at the beginning of a text do not count
+    tokens.forEach((token, t) => {
+      const word = this.word(token.text);
+      nBreaks += Math.max(word.nBreaks, 0);
+      if (word.nBreaks >= 0) return;
+      reading.breaks.push(Math.min(Math.max(nBreaks, 0), 2));
+      reading.words.push(word);
+      reading.positions.push(t);
       nBreaks = 0;
-    }
-    const words = [...this.ahead, ...inside, ...this.behind];
-    const seen = positions.map((t) => tokens[t]);
-    const contextual = {
-      break: () => breaks,
-      glued: () => seen.map((x, t) => x.end === seen[t + 1]?.start),
-      doc_run: () => runsElsewhere(seen.map((x) => x.text), apart),
-      phrase: (compared, phrases, longest) => {
-        const texts = seen.map((x) => ATTRIBUTES[compared](x.text));
-        return phraseMarks(texts, this.lists.get(`phrases ${phrases}`), longest);
-      },
-    };
-    const columns = this.model.attributes.map(([name, ...settings], number) => {
-      const column = words.map((word) => word.values[number]);
-      const values = contextual[name]?.(...settings) ?? [];
-      column.splice(this.margin, values.length, ...values.map(written));
-      return column;
     });
-    return { tokens, positions, apart, words, columns };
+    reading.words.push(...this.behind);
+    const words = reading.positions.map((t) => tokens[t]);
+    for (const number of this.seen) {
+      const [name, ...values] = this.attributes[number];
+      const column = reading.words.map((word) => word.values[number]);
+      const contextual = CONTEXTUAL[name]?.(words, reading.breaks, ...values) ?? [];
+      contextual.forEach((value, t) => (column[this.margin + t] = written(value)));
+      reading.columns[number] = column;
+    }
+    return reading;
   }
 
-  /** Read a word: without characters that have no width, composed.
-   *  nLines: 0 for a word, and for a blank 1 + its line breaks, at most 3; values: of attributes;
-   *  sums: of the weights of features of this word alone, by its offset. */
+  /** Read a word: without characters that have no width, composed. */
   readWord(text) {
     const visible = Array.from(text).filter((x) => !this.model.unseen.includes(x)).join("");
     const view = visible.normalize("NFC") || " ";
-    if (SPACES.test(view))
-      return { nLines: Math.min(1 + (view.match(LINES) ?? []).length, 3), values: [], sums: [] };
-    const values = this.model.attributes.map(([name, ...settings]) => {
-      if (name === "cluster" || name === "word_labels") settings[0] = this.lists.get(settings[0]);
-      return CONTEXTUAL.includes(name) ? "" : written(ATTRIBUTES[name](view, ...settings));
-    });
-    return { nLines: 0, values, sums: this.sums(values) };
+    if (SPACES.test(view)) return { nBreaks: Math.min((view.match(LINES) ?? []).length, 2) };
+    const read = ([name, ...values]) => written(ATTRIBUTES[name]?.(view, ...values));
+    return this.reading(this.attributes.map(read));
   }
 
   /** Return what is read outside the sequence. */
   edge(sign, distance) {
-    const values = this.model.attributes.map(() => ` ${sign}${Math.min(distance, this.model.edges)}`);
-    return { nLines: 0, values, sums: this.sums(values) };
+    const value = ` ${sign}${Math.min(distance, this.model.edges)}`;
+    return this.reading(this.attributes.map(() => value));
   }
 
-  /** Sum the weights of features of one word, for each of `offsets`. */
-  sums(values) {
+  /** Sum the weights of features of one word.
+   *  nBreaks: of a blank, its line breaks, at most 2, or else -1; values: of attributes, several
+   *  n-grams joined by line ends; sums: of the weights of features of this word alone, by offset. */
+  reading(values) {
     const sums = this.offsets.map(() => new Float64Array(this.nLabels));
     for (const { reads, weights } of this.near) {
-      const [[number, offset]] = reads;
-      this.add(weights.get(values[number]), sums[this.offsets.indexOf(offset)], 0);
+      const [number, offset] = reads[0];
+      for (const value of values[number].split("\n"))
+        this.add(weights.get(value), sums[this.offsets.indexOf(offset)], 0);
     }
-    return sums;
+    return { nBreaks: -1, values, sums };
   }
 
   /** Add the weights of a feature, if there are any, to scores from a place on. */
   add(text, scores, start) {
-    if (text === undefined) return;
+    if (!text) return;
     const { labels, values } = this.weights(text);
     for (let i = 0; i < labels.length; i++) scores[start + labels[i]] += values[i];
   }
@@ -441,50 +441,75 @@ class Features {
     return scores;
   }
 
-  /** Return the weights of a template's feature at a word, undefined if it has none. */
-  present({ reads, weights }, reading, t) {
-    if (!reads.length) return weights.get("");
-    for (let i = 0; i < reads.length && weights !== undefined; i++)
-      weights = weights.get(this.value(reads[i], reading, t));
-    return weights;
-  }
-
-  /** Return the value that a template reads at a word. */
-  value([number, offset, isPlace], { positions, columns }, t) {
-    const place = isPlace ? (offset < 0 ? positions.length : -1) : t;
-    return columns[number][this.margin + offset + place];
-  }
-
-  /** Return names of features at a word, and the weights of labels. */
-  named(reading, t) {
-    const templates = [...this.near, ...this.wide];
-    const present = templates.filter((x) => this.present(x, reading, t) !== undefined);
-    return present.map((template) => {
-      const values = template.reads.map((read) => this.value(read, reading, t).replace(" ", ""));
-      const name = values.length ? `${template.name}=${values.join("|")}` : template.name;
-      return [name, this.weights(this.present(template, reading, t))];
-    });
-  }
-
   /** Return the scores of label pairs at each word. */
   pairs(reading) {
     return reading.positions.map((_, t) => {
       const texts = this.bigrams.map((template) => this.present(template, reading, t));
-      return this.pairsOf(texts.filter((x) => x !== undefined).join("\n"));
+      return this.pairsOf(texts.filter(Boolean).join(" "));
     });
+  }
+
+  /** Return names of features at a word, and the weights of labels. */
+  named(reading, t) {
+    return [...this.near, ...this.wide].flatMap((template) =>
+      this.features(template, reading, t).map(([values, text]) => {
+        const shown = values.length ? `=${values.join("|").replaceAll(" ", "")}` : "";
+        return [template.name + shown, this.weights(text)];
+      }),
+    );
+  }
+
+  /** Return the weights of a template's features at a word, if it has any. */
+  present(template, reading, t) {
+    if (this.hasNgrams)
+      return this.features(template, reading, t).map(([, text]) => text).join(" ");
+    let { reads, weights } = template;
+    for (let i = 0; i < reads.length && weights; i++)
+      weights = weights.get(this.value(reads[i], reading, t));
+    return reads.length ? weights : weights.get("");
+  }
+
+  /** Return the features of a template at a word: their values and weights. N-grams are several. */
+  features({ reads, weights }, reading, t) {
+    let features = reads.length ? [[[], weights]] : [[[], weights.get("")]];
+    for (const read of reads) {
+      const values = this.value(read, reading, t).split("\n");
+      const extended = ([ahead, map]) => values.map((value) => [[...ahead, value], map.get(value)]);
+      features = features.flatMap(extended).filter(([, map]) => map);
+    }
+    return features;
+  }
+
+  /** Return the value that a template reads at a word. */
+  value([number, offset, isPlace], { positions, words, columns }, t) {
+    const place = this.margin + offset + (isPlace ? (offset < 0 ? positions.length : -1) : t);
+    return columns[number]?.[place] ?? words[place].values[number];
   }
 
   /** Sum the weights of label pairs of features. */
   sumPairs(present) {
-    const [n, rows] = [this.nLabels, Float64Array.from(this.model.valid.flat())];
-    for (const text of present.split("\n").filter(Boolean)) this.add(text, rows, 0);
-    return new PairTable(rows, n);
+    const rows = Float64Array.from(this.model.valid.flat());
+    this.add(present, rows, 0);
+    return new PairTable(rows, this.nLabels);
   }
 }
 
 // Labels
 
-/** The distribution of the labels of a sequence, by a scaled recursion (Rabiner 1989, V.A).
+/** Scores of label pairs: rows: [Y + 1, Y], row Y: from the beginning; columns: [Y, Y];
+ *  powers: exp(rows - top). n: Y. */
+class PairTable {
+  constructor(rows, n) {
+    const transposed = (table) =>
+      Float64Array.from({ length: n * n }, (_, i) => table[(i % n) * n + Math.floor(i / n)]);
+    const top = largestOf(rows);
+    const powers = rows.map((x) => Math.exp(x - top));
+    Object.assign(this, { rows, top, powers, columns: transposed(rows) });
+    this.powerColumns = transposed(powers);
+  }
+}
+
+/** The distribution of the labels of a sequence (Lafferty et al. 2001).
  *  scores: [T, Y] of words; pairs: of label pairs at each word; n: Y. */
 class Chain {
   constructor(scores, pairs, n) {
@@ -503,93 +528,113 @@ class Chain {
         let top = t ? -Infinity : rows[n * n + y];
         for (let a = 0; t && a < n; a++) {
           const score = best[(t - 1) * n + a] + columns[y * n + a];
-          if (score > top) {
-            top = score;
-            steps[t * n + y] = a;
-          }
+          if (score <= top) continue;
+          top = score;
+          steps[t * n + y] = a;
         }
         best[t * n + y] += top;
       }
     }
-    const ends = Array.from(best.subarray(-n));
-    const path = pairs.length ? [ends.indexOf(Math.max(...ends))] : [];
+    const ends = best.subarray(-n);
+    const path = pairs.length ? [ends.indexOf(largestOf(ends))] : [];
     for (let t = pairs.length - 1; t > 0; t--) path.push(steps[t * n + path.at(-1)]);
     return path.reverse();
   }
 
-  /** Return the chain in which repetitions of names cost `REPEATED`.
-   *  State y * m + subset is a label and the names begun.
-   *  bits: [Y + 1, Y], names that a step begins, as bit sets; m: number of bit sets. */
-  tracking(bits, m) {
-    const [n, states] = [this.n, this.n * m];
-    const expanded = ({ rows }) => {
-      const table = new Float64Array((states + 1) * states).fill(-Infinity);
-      for (let state = 0; state <= states; state++) {
-        const [previous, begun] = [Math.floor(state / m), state % m]; // state n * m: the beginning
-        for (let y = 0; y < n; y++) {
-          const bit = bits[previous][y];
-          const score = rows[previous * n + y] - (begun & bit ? REPEATED : 0);
-          table[state * states + y * m + (begun | bit)] = score;
-        }
+  /** Find the most probable labels given that no name is repeated, if possible.
+   *  A state of this search is a label and the subset of names begun. A repetition costs
+   *  `REPEATED`. The lowest label wins a tie, then the lowest subset.
+   *  bits: [Y + 1, Y], names that a step begins, as bit sets; m: number of sets. */
+  relaxed(bits, m) {
+    const { scores, pairs, n } = this;
+    let best = [[n * m, 0, null]]; // state, score, path
+    pairs.forEach(({ rows }, t) => {
+      const reached = new Map();
+      for (const [state, total, path] of best) {
+        const [previous, subset] = [Math.floor(state / m), state % m];
+        bits[previous].forEach((begun, y) => {
+          const next = y * m + (subset | begun);
+          const score = total + (rows[previous * n + y] - (subset & begun ? REPEATED : 0));
+          if (!(score <= reached.get(next)?.[1])) reached.set(next, [next, score, [y, path]]);
+        });
       }
-      return new PairTable(table, states);
-    };
-    const tables = new Map([...new Set(this.pairs)].map((table) => [table, expanded(table)]));
-    const scores = Array.from(this.scores).flatMap((score) => Array(m).fill(score));
-    return new Chain(scores, this.pairs.map((table) => tables.get(table)), states);
+      best = [...reached.values()].sort((a, b) => a[0] - b[0]);
+      for (const state of best) state[1] += scores[t * n + state[2][0]];
+    });
+    const labels = [];
+    let path = best.reduce((a, b) => (b[1] > a[1] ? b : a))[2];
+    for (; path; path = path[1]) labels.push(path[0]);
+    return labels.reverse();
   }
 
   /** Compute p(y_t = y | x): [T, Y]. */
   marginals() {
-    const { alphas, betas } = this.sums();
-    return alphas.map((x, i) => x * betas[i]);
+    const { alphas, betas, logZ } = this.logSums();
+    const shares = new Float64Array(alphas.length);
+    for (let i = 0; i < shares.length; i++)
+      shares[i] = Math.exp(Math.min(alphas[i] + betas[i] - logZ, 0));
+    return shares;
   }
 
-  /** Compute the probability that the words from `begin` have some labels. */
-  probability(begin, labels) {
-    const n = this.n;
-    const { alphas, betas, powers } = this.sums();
-    const step = (p, y, i) => {
-      const t = begin + i;
-      return i ? p * this.pairs[t].powers[labels[i - 1] * n + y] * powers[t * n + y] : p;
-    };
-    const p = labels.reduce(step, alphas[begin * n + labels[0]]);
-    return p * betas[(begin + labels.length - 1) * n + labels.at(-1)];
-  }
-
-  /** Sums over paths up to each word, and behind it; exp(scores) by which they are scaled. */
-  sums() {
+  /** Compute the logarithm of the probability that the words from `begin` have some labels. */
+  logProbability(labels, begin) {
     const { scores, pairs, n } = this;
-    const [alphas, powers] = [new Float64Array(scores.length), new Float64Array(scores.length)];
-    const betas = new Float64Array(scores.length).fill(1);
-    for (let t = 0; !this.computed && t < pairs.length; t++) {
-      const [start, { powers: rows, powerColumns }] = [t * n, pairs[t]];
-      const top = scores.subarray(start, start + n).reduce((a, b) => Math.max(a, b));
-      let norm = 0;
-      for (let y = 0; y < n; y++) {
-        let sum = t ? 0 : rows[n * n + y];
-        for (let a = 0; t && a < n; a++) sum += alphas[start - n + a] * powerColumns[y * n + a];
-        powers[start + y] = Math.exp(scores[start + y] - top);
-        alphas[start + y] = sum * powers[start + y];
-        norm += alphas[start + y];
-      }
-      for (let i = start; i < start + n; i++) {
-        alphas[i] /= norm;
-        powers[i] /= norm;
-      }
+    const { alphas, betas, logZ } = this.logSums();
+    const end = begin + labels.length - 1;
+    let score = alphas[begin * n + labels[0]] + betas[end * n + labels.at(-1)];
+    for (let t = begin + 1; t <= end; t++) {
+      const [previous, y] = labels.slice(t - begin - 1);
+      score += pairs[t].rows[previous * n + y] + scores[t * n + y];
     }
-    for (let t = pairs.length - 1; !this.computed && t > 0; t--) {
-      const { powers: rows } = pairs[t];
-      const behind = betas.subarray(t * n, t * n + n).map((x, y) => x * powers[t * n + y]);
-      for (let a = 0; a < n; a++) {
-        let sum = 0;
-        for (let y = 0; y < n; y++) sum += rows[a * n + y] * behind[y];
-        betas[(t - 1) * n + a] = sum;
-      }
+    return Math.min(score - logZ, 0);
+  }
+
+  /** The logarithms of sums over paths up to each word with a label, and behind it: [T, Y]. */
+  logSums() {
+    if (this.computed) return this.computed;
+    const { scores, pairs, n } = this;
+    const row = (table, t) => table.subarray(t * n, t * n + n);
+    const [alphas, betas] = [Float64Array.from(scores), new Float64Array(scores.length)];
+    pairs.forEach(({ rows, columns, powerColumns, top }, t) => {
+      const ahead = t && logProducts(row(alphas, t - 1), columns, powerColumns, top);
+      for (let y = 0; y < n; y++) alphas[t * n + y] += t ? ahead[y] : rows[n * n + y];
+    });
+    for (let t = pairs.length - 1; t > 0; t--) {
+      const behind = row(betas, t).slice();
+      for (let y = 0; y < n; y++) behind[y] += scores[t * n + y];
+      betas.set(logProducts(behind, pairs[t].rows, pairs[t].powers, pairs[t].top), (t - 1) * n);
     }
-    this.computed ??= { alphas, betas, powers };
+    this.computed = { alphas, betas, logZ: pairs.length ? logSum(alphas.subarray(-n)) : 0 };
     return this.computed;
   }
+}
+
+/** Compute log sum_j exp(logs[j] + rows[i, j]) of rows i: a product of scaled powers.
+ *  powers: exp(rows - top). Where a product is too small to be exact, logarithms are added. */
+function logProducts(logs, rows, powers, top) {
+  const n = logs.length;
+  const largest = largestOf(logs);
+  const [shares, products] = [new Float64Array(n), new Float64Array(n)];
+  for (let j = 0; j < n; j++) shares[j] = Math.exp(logs[j] - largest);
+  for (let i = 0; i < n; i++) {
+    let sum = 0;
+    for (let j = 0; j < n; j++) sum += powers[i * n + j] * shares[j];
+    const isExact = sum > TINY;
+    products[i] = isExact ? largest + top + Math.log(sum) : logSum(logs.map((x, j) => x + rows[i * n + j]));
+  }
+  return products;
+}
+
+/** Compute log sum_i exp(logs[i]). */
+function logSum(logs) {
+  const largest = largestOf(logs);
+  return largest + Math.log(logs.reduce((sum, x) => sum + Math.exp(x - largest), 0));
+}
+
+function largestOf(numbers) {
+  let largest = -Infinity;
+  for (let i = 0; i < numbers.length; i++) if (numbers[i] > largest) largest = numbers[i];
+  return largest;
 }
 
 /** A model. json: the text of model.json. Throws an Error for other texts. */
@@ -613,15 +658,15 @@ export class Model {
     const spans = [];
     for (const [begin, end, label] of this.spans(path)) {
       const labels = path.slice(begin, end);
-      let score = chain.probability(begin, labels);
-      if (label in longer && end < path.length)
-        score = Math.max(score - chain.probability(begin, [...labels, longer[label]]), 0);
+      let score = Math.exp(chain.logProbability(labels, begin));
+      if (Object.hasOwn(longer, label) && end < path.length)
+        score -= Math.exp(chain.logProbability([...labels, longer[label]], begin));
       if (score < thresholds[label]) {
         path.fill(0, begin, end);
         continue;
       }
       const [start, stop] = [tokens[positions[begin]].start, tokens[positions[end - 1]].end];
-      spans.push({ start, end: stop, label, text: text.slice(start, stop), score });
+      spans.push({ start, end: stop, label, text: text.slice(start, stop), score: Math.max(score, 0) });
     }
     for (const token of tokens) token.label = blank;
     const [n, marginals] = [this.labels.length, chain.marginals()];
@@ -662,25 +707,26 @@ export class Model {
     const n = this.labels.length;
     const scores = this.features.scores(reading);
     const mask = (t, row) => row.forEach((x, y) => (scores[t * n + y] += x));
-    for (const t of reading.apart) mask(t, this.fields.begins);
+    reading.breaks.forEach((lines, t) => lines === 2 && mask(t, this.fields.begins));
     if (scores.length) mask(reading.positions.length - 1, this.fields.ends);
     return new Chain(scores, this.features.pairs(reading), n);
   }
 
   /** Find the best labels, with the weight of the outside label, and names at most once. */
   path({ scores, pairs, n }) {
-    const { once, outside_weight: weight } = this.fields;
-    const chain = new Chain(scores.map((x, i) => (i % n ? x : x + weight)), pairs, n);
-    let [path, m] = [chain.labels(), 1];
-    const tracked = new Map();
-    while (once.length && 2 * m * n <= MOST_STATES) {
-      const steps = path.map((y, t) => once[t ? path[t - 1] : n][y]);
-      const again = steps.find((x, t) => x && !tracked.has(x) && steps.indexOf(x) < t);
+    const { once: begun, outside_weight: weight } = this.fields;
+    const chain = new Chain(scores.slice(), pairs, n);
+    for (let i = 0; i < scores.length; i += n) chain.scores[i] += weight;
+    let path = chain.labels();
+    const tracked = [];
+    while (begun.length && n * 2 ** (tracked.length + 1) <= MOST_STATES) {
+      const steps = path.map((y, t) => begun[t ? path[t - 1] : n][y]);
+      const names = steps.filter((name) => name && !tracked.includes(name));
+      const again = names.find((name, k) => names.indexOf(name) < k);
       if (again === undefined) break;
-      tracked.set(again, m);
-      m *= 2;
-      const bits = once.map((row) => row.map((name) => tracked.get(name) ?? 0));
-      path = chain.tracking(bits, m).labels().map((state) => Math.floor(state / m));
+      tracked.push(again);
+      const bit = (name) => (tracked.includes(name) ? 1 << tracked.indexOf(name) : 0);
+      path = chain.relaxed(begun.map((row) => row.map(bit)), 2 ** tracked.length);
     }
     return path;
   }
@@ -699,7 +745,7 @@ export class Model {
 }
 
 /** Print a line of JSON for each line of files, or of the standard input; .jsonl has "text". */
-async function main([...paths]) {
+async function main(paths) {
   const { readFileSync } = await import("node:fs");
   const model = new Model(readFileSync(new URL("model.json", import.meta.url), "utf8"));
   for (const path of paths.length ? paths : [0]) {
