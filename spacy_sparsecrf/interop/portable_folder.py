@@ -12,6 +12,7 @@ from .. import portable
 from ..errors import Errors, SparseCRFError
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.targets.spans import SpanTarget
+from .portable_javascript import answers_of_node, javascript_files, node
 from .portable_model import portable_model
 from .text_files import read_lines
 
@@ -35,23 +36,24 @@ _SIGNS = (
 _README = """\
 # {component}, from raw text, without spaCy
 
-This folder is a model of spacy-sparsecrf and a program that labels texts with it. Copy both files:
+This folder is a model of spacy-sparsecrf and a program that labels texts with it:
 
     model.json    the model: tokenizer, templates and weights ({n_labels} labels, language {lang})
-    crf.py        the program: Python 3.10 or newer, no packages
+    crf.py        the program for Python 3.10 or newer, no packages
+    crf.mjs       the same program for Node 20 or newer, browsers and workers
+    index.html    a page to try the model: open it in a browser; it needs no other file
 
-In Python:
+In Python and in JavaScript:
 
     from crf import Model
-    model = Model("model.json")
-    model("{example}").{answer}
+    Model("model.json")("A text.").{answer}
 
-As a command, a line of JSON for each line of a file:
+    import {{ Model }} from "./crf.mjs";
+    new Model(readFileSync("model.json", "utf8")).label("A text.").{answer}
 
-    python crf.py texts.txt
-
-check.jsonl has {n} texts with the pipeline's answers, for a program in another language. Made with
-{made_with}. The pipeline and this program gave the same answers.
+As commands, a line of JSON for each line of a file: `python crf.py texts.txt`, `node crf.mjs
+texts.txt`. check.jsonl has {n} texts with the pipeline's answers, for a program in another
+language. Made with {made_with}. The pipeline and {checked} gave the same answers.
 """
 
 
@@ -67,23 +69,28 @@ def portable_folder(
     model = portable.Model(data)
     fields = model.fields
     texts = [*(drawn_texts(fields) if texts is None else texts)]
-    expected = _expected(nlp, pipe, texts)
-    lines = [_checked(model, text, answer) for text, answer in zip(texts, expected, strict=True)]
+    expected = [*_expected(nlp, pipe, texts)]
+    _compare(texts, expected, (model(text)._asdict() for text in texts))
+    files = {"model.json": data, "crf.py": Path(portable.__file__).read_bytes()}
+    files |= javascript_files(data, _example(texts, expected))
+    program = node()
+    if program is not None:
+        _compare(texts, expected, answers_of_node(program, files, texts))
+    lines = [
+        json.dumps({"text": text, **answer}, ensure_ascii=False) + "\n"
+        for text, answer in zip(texts, expected, strict=True)
+    ]
     is_spans = isinstance(pipe.target, SpanTarget)
     shown = {"component": pipe.name, "n_labels": len(model.labels), "n": len(lines)}
     readme = _README.format(
         **shown,
         lang=nlp.lang,
         made_with=fields["made_with"],
-        example="A text.",
+        checked="crf.py" if program is None else "both programs",
         answer="spans" if is_spans else "tokens",
     )
-    return {
-        "model.json": data,
-        "crf.py": Path(portable.__file__).read_bytes(),
-        "README.md": readme.encode(),
-        "check.jsonl": "".join(lines).encode(),
-    }
+    files |= {"README.md": readme.encode(), "check.jsonl": "".join(lines).encode()}
+    return files
 
 
 def texts_of(path: Path) -> list[str]:
@@ -111,19 +118,29 @@ def drawn_texts(fields: dict[str, Any], n: int = N_TEXTS) -> Iterator[str]:
         yield "".join(word + rng.choice(separators) for word in drawn)
 
 
-def _checked(model: portable.Model, text: str, expected: dict[str, list[list[Any]]]) -> str:
-    """Return a line of check.jsonl. RAISES: SparseCRFError if the answers differ."""
-    labelled = model(text)
-    actual = {
-        "tokens": [[x.start, x.end, x.label, x.probability] for x in labelled.tokens],
-        "spans": [[x.start, x.end, x.label, x.score] for x in labelled.spans],
-    }
-    rows = [[row for of_kind in x.values() for row in of_kind] for x in (expected, actual)]
-    same = [x[:3] for x in rows[0]] == [x[:3] for x in rows[1]]
-    if not same or any(abs(a[3] - b[3]) > TOLERANCE for a, b in zip(*rows, strict=True)):
-        message = Errors.SC639.format(text=text, expected=expected, actual=actual)
-        raise SparseCRFError(message)
-    return json.dumps({"text": text, **expected}, ensure_ascii=False) + "\n"
+def _example(texts: Sequence[str], answers: Sequence[dict[str, list[list[Any]]]]) -> str:
+    """Return the text with most labels among the texts without signs that are drawn."""
+    pairs = [*zip(texts, answers, strict=True)]
+    plain = pairs if len(pairs) != N_TEXTS else pairs[1::3]
+    return max(plain[:50], key=lambda pair: len({row[2] for row in pair[1]["tokens"]}))[0]
+
+
+def _compare(
+    texts: Sequence[str],
+    expected: Sequence[dict[str, list[list[Any]]]],
+    answers: Iterable[dict[str, Any]],
+) -> None:
+    """Compare answers of the pipeline and a program. RAISES: SparseCRFError if they differ."""
+    for text, of_pipeline, answer in zip(texts, expected, answers, strict=True):
+        actual = {
+            "tokens": [[*x[1:]] for x in answer["tokens"]],
+            "spans": [[*x[:3], x[4]] for x in answer["spans"]],
+        }
+        rows = [[row for of_kind in x.values() for row in of_kind] for x in (of_pipeline, actual)]
+        same = [x[:3] for x in rows[0]] == [x[:3] for x in rows[1]]
+        if not same or any(abs(a[3] - b[3]) > TOLERANCE for a, b in zip(*rows, strict=True)):
+            message = Errors.SC639.format(text=text, expected=of_pipeline, actual=actual)
+            raise SparseCRFError(message)
 
 
 def _expected(

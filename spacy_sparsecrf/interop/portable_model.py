@@ -77,7 +77,8 @@ def portable_model(nlp: Language, pipe: SparseCRFPipe) -> bytes:
         **_features(nlp, pipe, order),
     }
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-    return with_head(text[1:].encode())
+    # In a page, the text of a script must not have the sign that begins a tag.
+    return with_head(text[1:].replace("<", "\\u003c").encode())
 
 
 def _masks(target: Any, labels: Sequence[str], valid: Any) -> dict[str, Any]:
