@@ -2,6 +2,9 @@
 
 import json
 import re
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +80,14 @@ INTRODUCTION = (
     "In the examples, `nlp` and `examples` are those of the "
     "[first page](../index.md#train-an-entity-recognizer). `pipe` is the component `ner`.\n"
 )
+TRY = """## Try it in your browser
+
+A model of support tickets, trained while these pages were built. Type, or select a word to see why it has its label. No text leaves your
+browser, and [a command](portable.md) makes this page of your own model.
+
+<iframe src="try/index.html" title="Label a text" style="width: 100%; height: 44rem; border: 1px solid gray"></iframe>
+
+"""
 # Members that spaCy or the package call, not users.
 PLUMBING = (
     "finish_update|use_params|training_run|end_training|set_output|set_annotations|is_resizable"
@@ -109,6 +120,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages["fonts/formulas.ttf"] = Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSerif.ttf")
     for page, path in pages.items():
         files.append(File.generated(config, page, abs_src_path=str(path)))
+    files.append(File.generated(config, "try/index.html", content=_tickets_page()))
     texts = {f"notebooks/{each.stem}.md": _notebook(each) for each in NOTEBOOKS.glob("*.ipynb")}
     for name in packages():
         texts[f"modules/{name}.md"] = MODULE.format(name=name)
@@ -134,7 +146,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         [middle] = re.findall(r"^## Install\n.*?(?=^## Documentation\n)", readme, re.M | re.S)
         middle = re.sub(r"\]\(docs/", "](", middle)
-        markdown = markdown.replace("## Get started\n", f"{middle}## Get started\n")
+        markdown = markdown.replace("## Get started\n", f"{TRY}{middle}## Get started\n")
     parts = CODE.split(markdown)
     for i in range(0, len(parts), 2):
         parts[i] = LINK.sub(lambda found: _link(found, source), parts[i])
@@ -159,6 +171,20 @@ def packages() -> list[str]:
     package = ROOT / "spacy_sparsecrf"
     found = [path.parent.name for path in package.glob("*/__init__.py")]
     return sorted([*found, *(path.stem for path in package.glob("[!_]*.py"))])
+
+
+def _tickets_page() -> bytes:
+    """The page of a model of support tickets, which is trained here."""
+    commands = """example tickets
+convert tickets.jsonl train.spacy --lang en --dev 0.2
+config ner --lang en -o ner.cfg
+train ner.cfg --output tickets --paths.train train.spacy --paths.dev dev.spacy
+export tickets/model-best portable --format portable --check tickets.jsonl"""
+    with tempfile.TemporaryDirectory() as folder:
+        for command in commands.splitlines():
+            arguments = [sys.executable, "-m", "spacy_sparsecrf", *command.split()]
+            subprocess.run(arguments, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        return Path(folder, "portable", "index.html").read_bytes()
 
 
 def _notebook(path: Path) -> str:

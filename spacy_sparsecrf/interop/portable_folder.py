@@ -52,7 +52,9 @@ In Python and in JavaScript:
     new Model(readFileSync("model.json", "utf8")).label("A text.").{answer}
 
 As commands, a line of JSON for each line of a file: `python crf.py texts.txt`, `node crf.mjs
-texts.txt`. check.jsonl has {n} texts with the pipeline's answers, for a program in another language.
+texts.txt`.
+
+check.jsonl has {n} texts with the pipeline's answers, for programs in other languages.
 Made with {made_with}.
 The pipeline and {checked} gave the same answers.
 """

@@ -14,7 +14,6 @@ from spacy_sparsecrf.interop import portable_javascript
 from spacy_sparsecrf.interop.portable_expressions import portable_expression
 
 CONTEXTS = [("", ""), ("a", "a"), ("1", "1"), ("(", "")]
-# Unicode 14 to 16 assigned these, and changed them; the tests hold in all versions of Python.
 CODES = [
     code
     for code in range(0x110000)
@@ -23,11 +22,11 @@ CODES = [
 OTHERS = ["(?i)straße|ſ|[k-m]", r"[^\W_]+", r"\bx\B|\Z", r"(?a:\w)$", "a{2,3}?b|(?s:.)", r"[\S\d]"]
 
 
-def matches_of_python(pattern: "re.Pattern[str]", codes: list[int]) -> str:
+def matches_of_python(pattern: "re.Pattern[str]", contexts: list[tuple[str, str]]) -> str:
     digest = hashlib.sha256()
-    for head, tail in CONTEXTS:
+    for head, tail in contexts:
         ends = []
-        for char in map(chr, codes):
+        for char in map(chr, CODES):
             text = head + char + tail
             match = pattern.search(text)
             units = (
@@ -57,17 +56,17 @@ def tokenizer_patterns(lang: str) -> dict[str, "re.Pattern[str]"]:
 def test_every_character_is_matched_alike(lang, tmp_path):
     originals = tokenizer_patterns(lang) | {x: re.compile(x) for x in OTHERS[: 6 * (lang == "en")]}
     patterns = {name: portable_expression(x.pattern, x.flags) for name, x in originals.items()}
-    codes = CODES
+    contexts = CONTEXTS[: 2 if lang == "en" else 4]
     module = portable_javascript.javascript_files(b"", "")["crf.mjs"]
     (tmp_path / "crf.mjs").write_bytes(module + b"export { expression };")
     program = Path(__file__).with_name("pattern_matches.mjs")
     done = subprocess.run(
         [portable_javascript.node(), program, tmp_path / "crf.mjs"],
-        input=json.dumps({"patterns": patterns, "contexts": CONTEXTS, "codes": codes}).encode(),
+        input=json.dumps({"patterns": patterns, "contexts": contexts, "codes": CODES}).encode(),
         capture_output=True,
         check=True,
     )
-    expected = {name: matches_of_python(x, codes) for name, x in originals.items()}
+    expected = {name: matches_of_python(x, contexts) for name, x in originals.items()}
     assert json.loads(done.stdout) == expected
 
 
