@@ -58,7 +58,7 @@ class _Writer:
             sign = ("<" if direction < 0 else "") + ("=" if op == "ASSERT" else "!")
             return f"(?{sign}{self.written(nodes, flags)})"
         if op in ("MAX_REPEAT", "MIN_REPEAT"):
-            return self._repeated(*value, flags) + ("?" if op == "MIN_REPEAT" else "")
+            return self._repeated(value, flags) + ("?" if op == "MIN_REPEAT" else "")
         if op in ("ATOMIC_GROUP", "POSSESSIVE_REPEAT"):
             # What follows a lookahead does not change what its group matched.
             self._n_groups += 1
@@ -69,7 +69,8 @@ class _Writer:
             return "(?!)"
         raise ValueError(op)
 
-    def _repeated(self, least: int, most: Any, nodes: Any, flags: int) -> str:
+    def _repeated(self, value: Any, flags: int) -> str:
+        least, most, nodes = value
         text = self.written(nodes, flags)
         if [str(op) in _CLASSES for op, _ in nodes] != [True]:
             text = f"(?:{text})"
