@@ -113,6 +113,10 @@ class JsonReader:
         document = str(value.get("document", value.get("doc_id", "")))
         hashed = value.get("_input_hash")
         task = (str(hashed), text) if self._merges and (is_binary or hashed is not None) else None
+        n_refused = len(spans := _spans_of(value, are_accepted=False))
+        self._source.left_out["rejected spans (another span may be there)"] += n_refused
+        if spans:
+            value = {**value, "spans": _spans_of(value, are_accepted=True)}
         is_answer = any(value.get(key) is not None for key in _ANSWERS)
         is_annotated = is_answer or any(value[key] is not None for key in _keys_of(value))
         return Record(
@@ -122,7 +126,7 @@ class JsonReader:
             tokens=tokens,
             document=document,
             task=task,
-            is_partial=is_binary,
+            is_partial=is_binary or (self._merges and n_refused > 0),
             is_rejected=is_rejected,
             is_annotated=is_annotated,
         )
@@ -158,6 +162,14 @@ class JsonReader:
         # Other values, and an empty list, do not hide a list.
         key = min(keys, key=lambda key: (not _is_list(value, key), not value[key]))
         return [mark for span in _list_of(value, key, "a list of spans") for mark in _marks(span)]
+
+
+def _spans_of(value: Mapping[str, Any], are_accepted: bool) -> list[Any]:
+    """Return the spans of Prodigy that were accepted, or the others: spans may have an answer."""
+    spans = value["spans"] if _is_list(value, "spans") else []
+    answers = (span.get("answer") if isinstance(span, Mapping) else None for span in spans)
+    refused = [answer in ("reject", "ignore") for answer in answers]
+    return [x for x, is_refused in zip(spans, refused, strict=True) if is_refused != are_accepted]
 
 
 def is_json(text: str) -> bool:
@@ -297,9 +309,11 @@ def _brat_record(source: Source[Record], path: Path) -> Record:
         elif (match := _BRAT.fullmatch(line)) is None:
             shown = f"line {number}, {brief(line)}"
             raise ValueError(f"{shown}, is not T1<tab>LABEL START END<tab>TEXT")
-        elif ";" in match[2]:
-            source.left_out["discontinuous spans"] += 1
         else:
-            start, end = map(int, match[2].split(" "))
-            marks.append(Mark(start, end, label=match[1], text=match[3]))
+            # A span over a line end has a part in each line.
+            start, *ends, end = map(int, re.findall("[0-9]+", match[2]))
+            if any(text[a:b].strip() for a, b in zip(ends[::2], ends[1::2], strict=False)):
+                source.left_out["discontinuous spans"] += 1
+            else:
+                marks.append(Mark(start, end, label=match[1], text=match[3]))
     return Record(path.name, text, marks, document=path.stem)

@@ -126,8 +126,8 @@ class RecordReader:
         wrong = [
             i
             for i, record in enumerate(records)
-            if record.marks
-            and "\n" in record.text
+            if "\n" in record.text
+            and any(_cuts(mark, record.text) for mark in record.marks)
             and _n_fit([record], self.nlp, _NONE) < len(record.marks)
         ]
         for what, change in _LINE_ENDS.items():
@@ -235,6 +235,13 @@ class RecordReader:
             raise SparseCRFError(Errors.SC626.format(**values, n=n))
         how = "left out" if self.misfit is Misfit.drop else "expanded to whole tokens"
         self.source.left_out[f"{what} ({how}): {shown}"] = n
+
+
+def _cuts(mark: Mark, text: str) -> bool:
+    """Return whether a mark begins or ends in a word, or is not the text that it should be."""
+    ends = [i for i in (mark.start, mark.end) if i]
+    cut = any(i > len(text) or text[i - 1 : i + 1].isalnum() for i in ends)
+    return cut or (mark.text or text[mark.start : mark.end]) != text[mark.start : mark.end]
 
 
 def likely_causes(records: Sequence[Record], nlp: Language) -> str:

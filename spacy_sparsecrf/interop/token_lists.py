@@ -1,13 +1,16 @@
 """JSON with lists of tokens and of their labels, as the package `datasets` writes."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ..errors import DOCUMENTATION, Errors, SparseCRFError
 from .annotation_tools import JsonReader
 from .column_attributes import ENTITIES, WORDS
-from .columns import Row, Sentence, Source
+from .columns import Row, Sentence, Source, lines_of
 from .schemes import is_label
 
 _RECIPE = f"{DOCUMENTATION}/commands/"
@@ -30,9 +33,15 @@ def _names(value: Any) -> list[str]:
 
 
 def has_lists(path: Path) -> bool:
-    """Return whether the first record of a JSON file has lists of tokens and labels."""
-    values = JsonReader(Source(path), "", merges=False).values()
-    return bool(_names(next((value for _, value in values), None)))
+    """Return whether the first record of a JSON file, and no more is read, has such lists."""
+    lines, text, n = lines_of(path), "", 1
+    while block := [line for _, line in islice(lines, n)]:
+        text = "\n".join([text, *block]).lstrip()
+        n *= 2
+        with suppress(ValueError, RecursionError):
+            record, _ = json.JSONDecoder().raw_decode(text.removeprefix("[").lstrip())
+            return bool(_names(record))
+    return False
 
 
 def read_lists(path: Path, columns: Sequence[str]) -> Source[Sentence]:

@@ -81,7 +81,9 @@ class TokenTarget(Target):
         return [labels[value] for value in values]
 
     def _label(self, value: str | None) -> str | tuple[str, ...] | Not | None:
-        if value and value[0] == "!" and value[1:] and self.attr == "tag":
+        # Tags such as !! are of marks.
+        is_name = value and any(map(str.isalnum, value))
+        if value and value[0] == "!" and is_name and self.attr == "tag":
             return Not((value[1:],))
         return tuple(value.split(self.alternatives)) if value and self.alternatives else value
 

@@ -13,7 +13,18 @@ from ...pipeline.spacy_loop import block_of
 from ..analysis import calibration
 from ..analysis.calibration import Calibration, Reliability
 from ..pages.rendering import percent
-from .common import Component, Data, Html, Model, annotated_gold, load, reported, with_folder
+from .common import (
+    Component,
+    Data,
+    Force,
+    Html,
+    Model,
+    annotated_gold,
+    check_free,
+    load,
+    reported,
+    with_folder,
+)
 from .printing import msg, print_table, write_page
 
 
@@ -37,15 +48,17 @@ def calibrate(
         Path | None, typer.Option("--output", "-o", help="Save the calibrated pipeline here")
     ] = None,
     html: Html = None,
+    force: Force = False,
 ) -> None:
     """Compare a component's probabilities with gold annotation; calibrate them on request.
 
     Reports the expected calibration error, a temperature if one helps, and precision, recall and F1
     of each label of entities and spans. --outside first finds a weight of the outside label;
     --precision or --best-f then finds a threshold for each label. Nothing is saved without
-    --output, which may be MODEL. Do not use training data.
+    --output, which may be MODEL with --force. Do not use training data.
     """
     with reported():
+        check_free(force, output, html)
         nlp, pipe = load(model, component)
         training = block_of(nlp, "train_corpus").get("path")
         if training is not None and Path(training).resolve() == data.resolve():

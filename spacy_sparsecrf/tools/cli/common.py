@@ -32,7 +32,7 @@ Html: TypeAlias = Annotated[
 Code: TypeAlias = Annotated[
     Path | None, typer.Option("--code", "-c", help="Python file with registered functions")
 ]
-Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the file")]
+Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite what exists")]
 
 _NO_COMPONENT = (
     "Give a pipeline with a component sparse_crf, sparse_crf_ner or sparse_crf_spans, as `spacy "
@@ -78,10 +78,11 @@ def with_folder(path: Path) -> Path:
     return path
 
 
-def check_free(path: Path, force: bool) -> None:
-    """Refuse to overwrite a file, unless forced. RAISES: SparseCRFError."""
-    if path.exists() and not force:
-        raise SparseCRFError(Errors.SC608.format(path=path))
+def check_free(force: bool, *paths: Path | None) -> None:
+    """Refuse to overwrite files, or directories with any, unless forced. RAISES: SparseCRFError."""
+    for path in filter(None, () if force else paths):
+        if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+            raise SparseCRFError(Errors.SC608.format(path=path))
 
 
 def load(model: str, name: str = "") -> tuple[Language, SparseCRFPipe]:

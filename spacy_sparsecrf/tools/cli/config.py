@@ -58,7 +58,7 @@ def config(
         if output is None:
             typer.echo(text, nl=False)
             return
-        check_free(output, force)
+        check_free(force, output)
         with_folder(output).write_text(text, encoding="utf8")
         msg.good(f"The config {name} is in {output}")
 
@@ -70,8 +70,7 @@ def example(name: str, force: Force = False) -> None:
         if name not in names.values():
             raise _unknown("example", name, dict.fromkeys(names.values()))
         paths = [path for path in _EXAMPLES if names[path] == name]
-        for path in paths:
-            check_free(Path(path.name), force)
+        check_free(force, *(Path(path.name) for path in paths))
         contents = {path.name: path.read_bytes() for path in paths}
         write_files(Path.cwd(), contents, "the working directory")
         for file in contents:

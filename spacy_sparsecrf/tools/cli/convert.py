@@ -101,7 +101,7 @@ def convert(
         is_written = target.suffix != SPACY
         kind = _format_of(source, target, kind)
         _check_options(ctx, kind, is_written)
-        check_free(target, force)
+        check_free(force, target)
         names = parse_columns(columns) if columns else ()
         nlp = spacy.blank(lang)
         if is_written:
@@ -224,7 +224,7 @@ def _save(
         if path == target:
             option = f"--{path.stem} writes {path.name} next to {target}"
             raise typer.BadParameter(f"{option}: choose another name")
-        check_free(path, force)
+        check_free(force, path)
     converted: Any = Task("Converting", "docs", items=docs)
     parts = split([*converted], [*used.values()], seed) if used else [converted]
     packed = {

@@ -6,7 +6,7 @@ import typer
 
 from ...crf.model.names import escape
 from ..analysis.error_analysis import Mistake, Report, find_mistakes
-from .common import Component, Data, Html, Model, annotated_gold, load, reported
+from .common import Component, Data, Force, Html, Model, annotated_gold, check_free, load, reported
 from .explain import contribution_row
 from .printing import LINE, msg, print_table, table_width, write_page
 
@@ -26,6 +26,7 @@ def errors(
     ] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="Features for, and against, a label")] = 3,
     html: Html = None,
+    force: Force = False,
 ) -> None:
     """Score a component on gold annotation, and explain its errors.
 
@@ -34,6 +35,7 @@ def errors(
     features in favour of the predicted label over the gold one.
     """
     with reported():
+        check_free(force, html)
         nlp, pipe = load(model, component)
         examples = annotated_gold(nlp, pipe.name, data)
         most = limit if limit is not None else N_PRINTED if html is None else N_ON_PAGE

@@ -17,7 +17,7 @@ from ..analysis.explanation import (
     ModelExplanation,
 )
 from ..pages.rendering import N_SHOWN
-from .common import Component, Html, Model, load, reported, up_to
+from .common import Component, Force, Html, Model, check_free, load, reported, up_to
 from .printing import msg, print_table, write_page
 
 
@@ -34,6 +34,7 @@ def explain(
         ),
     ] = N_SHOWN,
     html: Html = None,
+    force: Force = False,
 ) -> None:
     """Explain a component's weights, or the labels of the tokens of a text.
 
@@ -42,6 +43,7 @@ def explain(
     difference of the two scores.
     """
     with reported():
+        check_free(force, html)
         if text is not None and not text.strip():
             raise refused_option("text", text, "it has no words")
         nlp, pipe = load(model, component)

@@ -13,7 +13,7 @@ from ...errors import refused_option
 from ...interop.export_formats import FORMATS, PORTABLE
 from ...interop.external_models import CRFPP, CRFSUITE, WAPITI
 from ...interop.portable_folder import texts_of
-from .common import Component, Model, annotated_gold, load, reported
+from .common import Component, Force, Model, annotated_gold, check_free, load, reported
 from .printing import msg
 
 
@@ -42,6 +42,7 @@ def export_model(
         typer.Option(help="Texts to check a portable model by: a text a line", exists=True),
     ] = None,
     component: Component = "",
+    force: Force = False,
 ) -> None:
     """Convert the model of a pipeline for another program, which assigns the same labels.
 
@@ -51,6 +52,8 @@ def export_model(
     sequence, and the gold label in the last column (for CRFsuite the first; _ for none).
     """
     with reported():
+        columns_path = None if data is None else output.with_name(f"{output.name}.data")
+        check_free(force, output, columns_path)
         nlp, pipe = load(model, component)
         exporter = FORMATS[program.value]
         readers: dict[str, Callable[[Path], Iterable[Any]]]

@@ -12,7 +12,7 @@ from ...interop.importing import import_model as read
 from ...interop.importing import set_weights
 from ...pipeline.component import SparseCRFPipe
 from ...schema import reported_as
-from .common import reported, with_folder
+from .common import Force, check_free, reported, with_folder
 from .printing import msg
 
 _EXAMPLE = '{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}'
@@ -38,6 +38,7 @@ def import_model(
     dtype: Annotated[
         str, typer.Option(help="float64, or float32 for half the size and rounded weights")
     ] = "float64",
+    force: Force = False,
 ) -> None:
     """Convert a model of another program to a pipeline.
 
@@ -45,6 +46,7 @@ def import_model(
     the features of CRFsuite must be expressible by templates, under any names.
     """
     with reported():
+        check_free(force, output)
         names, target = [*map(str.strip, columns.split(","))], target.strip()
         imported = read(source, names, _read_names(features), dtype)
         named = imported.features.get("columns", names)

@@ -13,7 +13,7 @@ from ...interop.columns import layout_of
 from ...interop.docs import STORED, DocWriter, of_docs, read_docs
 from ...interop.formats import SEPARATORS, format_of
 from ...progress import Task
-from .common import Component, Model, load, reported
+from .common import Component, Force, Model, check_free, load, reported
 from .convert import Columns, Input, Kind, Output, write_text
 from .printing import msg
 
@@ -25,6 +25,7 @@ def label(
     kind: Kind = None,
     columns: Columns = "",
     component: Component = "",
+    force: Force = False,
 ) -> None:
     """Add the labels that a pipeline predicts to a file of columns, as one more column.
 
@@ -33,6 +34,7 @@ def label(
     finds. Labels of entities and spans are IOB2.
     """
     with reported():
+        check_free(force, target)
         nlp, pipe = load(model, component)
         kind = kind or format_of(source)
         if kind not in SEPARATORS:

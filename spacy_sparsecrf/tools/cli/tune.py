@@ -59,7 +59,7 @@ def tune(
             raise refused_option("folds", folds, "at least 2 are needed")
         if not within >= 0.0:
             raise refused_option("within", within, "it is not a number of points >= 0")
-        check_free(output, force)
+        check_free(force, output)
         overrides = overrides_of(ctx)
         import_code(code)
         with show_validation_error(config, hint_fill=False):

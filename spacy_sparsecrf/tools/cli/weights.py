@@ -9,7 +9,7 @@ import typer
 from ...atomic_write import write_files
 from ...interop.text_files import read_lines
 from ...progress import Task
-from .common import Component, Model, load, reported, with_folder
+from .common import Component, Force, Model, check_free, load, reported, with_folder
 from .printing import msg
 
 
@@ -17,6 +17,7 @@ def dump(
     model: Model,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write")] = None,
     component: Component = "",
+    force: Force = False,
 ) -> None:
     """Write the weights of a component as text, a weight a line.
 
@@ -25,6 +26,7 @@ def dump(
     weight. `patch` reads it.
     """
     with reported():
+        check_free(force, output)
         _, pipe = load(model, component)
         shown = Task("Writing weights", "weights", pipe.model.n_active, pipe.dump())
         lines = (f"{line}\n" for line in shown)
@@ -44,6 +46,7 @@ def patch(
     replace: Annotated[
         bool, typer.Option("--replace", help="Remove all weights that have no line")
     ] = False,
+    force: Force = False,
 ) -> None:
     """Change weights of a component by lines of text, and save the pipeline.
 
@@ -51,6 +54,7 @@ def patch(
     is written if a line is refused. Empty lines and lines that start with # are ignored.
     """
     with reported():
+        check_free(force, output)
         nlp, pipe = load(model, component)
         n = pipe.patch(read_lines(weights), str(weights), replace=replace)
         nlp.to_disk(with_folder(output))
