@@ -262,7 +262,7 @@ def test_explaining_a_model_and_a_text(trained_dir, tmp_path, monkeypatch):
     path, made = tmp_path / "a.html", fixed_footer(monkeypatch, trained_dir)
     run("explain", trained_dir, "-n", 2, "--html", path)
     assert path.read_text(encoding="utf8") == render(pipe.explain(2), "sparse_crf", 2, made)
-    run("explain", trained_dir, "-n", 2, "--text", "the a", "--html", path)
+    run("explain", trained_dir, "-n", 2, "--text", "the a", "--html", path, "--force")
     explained = pipe.explain_doc(Doc(pipe.vocab, words=["the", "a"], spaces=[True, False]))
     assert path.read_text(encoding="utf8") == render(explained, "sparse_crf", 2, made)
 

@@ -392,6 +392,48 @@ def test_missing_paths_have_a_code(tmp_path, monkeypatch, command):
     assert "SC672" in done.stderr and "gone" in done.stderr and "Errno" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("label", "model", "in.tsv", "out"),
+        ("export", "model", "out", "--format", "wapiti"),
+        ("import", "in.model", "out"),
+        ("patch", "model", "in.tsv", "out"),
+        ("dump", "model", "-o", "out"),
+        ("errors", "model", ".", "--html", "out"),
+        ("explain", "model", "--html", "out"),
+        ("calibrate", "model", ".", "--output", "out"),
+        ("convert", "in.tsv", "out.spacy"),
+    ],
+)
+def test_no_command_overwrites_without_force(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    for name in ("out", "out.spacy"):
+        (tmp_path / name).write_text("old")
+    assert "SC608" in run(*command, code=1).stderr
+    assert "SC608" not in run(*command, "--force", code=1).stderr
+    assert (tmp_path / "out").read_text() == "old"
+
+
+def test_answers_of_spans(tmp_path):
+    """Prodigy keeps an answer with each span where answers are merged."""
+    spans = [
+        {"start": start, "end": start + 3, "label": "NAME", "answer": answer}
+        for start, answer in ((0, "accept"), (8, "reject"))
+    ]
+    record = {"text": "Ida and Ulm", "answer": "accept", "spans": spans}
+    [doc], output = converted(tmp_path / "a.jsonl", json.dumps(record))
+    assert [x.text for x in doc.ents] == ["Ida"] and [x.ent_iob for x in doc] == [3, 0, 0]
+    assert "1 rejected spans" in output
+
+
+def test_parts_of_a_span_of_brat_over_a_line_end(tmp_path):
+    (tmp_path / "a.txt").write_text("Ida\nBerg met Bo .\n")
+    parts = "T1\tNAME 0 3;4 8\tIda Berg\nT2\tNAME 0 3;13 15\tIda Bo\n"
+    [doc], output = converted(tmp_path / "a.ann", parts)
+    assert [x.text for x in doc.ents] == ["Ida\nBerg"] and "1 discontinuous" in output
+
+
 def test_equal_texts_are_in_one_part(tmp_path):
     made = [SOME] * 4 + records(40, "TOWN NAME") + [NONE | {"label": []}] * 30
     source = write(tmp_path / "a.jsonl", made)

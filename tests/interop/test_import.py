@@ -41,9 +41,10 @@ def labels_of(directory: Path, sentences: Iterable[list[list[str]]], attr: str) 
 
 def test_columns_of_extensions_are_registered(tmp_path, own_extensions):
     """The column beside the words is an extension attribute that nobody has registered."""
-    run("import", PEERS / MODELS[0], tmp_path, "--columns", "orth,_.given", "--target", "_.chunk")
+    options = "--columns", "orth,_.given", "--target", "_.chunk"
+    run("import", PEERS / MODELS[0], tmp_path / "in", *options)
     Token.remove_extension("given")
-    nlp = spacy.load(tmp_path)
+    nlp = spacy.load(tmp_path / "in")
     block, *_ = (PEERS / "labels.txt").read_text(encoding="utf8").split("\n\n")
     rows = [line.split(" ") for line in block.split("\n")]
     doc = Doc(nlp.vocab, words=[row[0] for row in rows])

@@ -69,7 +69,7 @@ def test_columns_that_patterns_read_are_named_and_labelled_as_by_the_peers(
     run("label", tmp_path / "model", source, out)
     assert out.read_text(encoding="utf8") == FIVE
     source.write_text(FIVE, encoding="utf8")  # with gold labels, which are ignored
-    run("label", tmp_path / "model", source, out)
+    run("label", tmp_path / "model", source, out, "--force")
     assert out.read_text(encoding="utf8") == re.sub(r"( \S+)$", r"\1\1", FIVE, flags=re.M)
 
 
@@ -138,7 +138,7 @@ def test_labels_are_those_of_the_pipeline_on_the_same_words(model, tmp_path):
     docs = [*nlp.pipe(Doc(nlp.vocab, words=words) for words in sentences)]
     of_ner = ["-".join(filter(None, (x.ent_iob_, x.ent_type_))) for doc in docs for x in doc]
     for name, labels in (("tags", [x.tag_ for doc in docs for x in doc]), ("ner", of_ner)):
-        run("label", model, tmp_path / "in", tmp_path / "out", "-c", name)
+        run("label", model, tmp_path / "in", tmp_path / "out", "-c", name, "--force")
         lines = (tmp_path / "out").read_text(encoding="utf8").splitlines()
         assert [line.split("\t")[1] for line in lines if line] == labels
 

@@ -250,9 +250,10 @@ def test_the_command_saves_only_on_request(noisy, tmp_path):
     assert decoding_of(noisy) == DecodingSettings()
     # Setting only a temperature keeps thresholds.
     thresholds = decoding_of(out).thresholds
-    run("calibrate", out, data, "--output", out)
+    assert "SC608" in run("calibrate", out, data, "--output", out, code=1).stderr
+    run("calibrate", out, data, "--output", out, "--force")
     assert decoding_of(out).thresholds == thresholds
-    options = ("--best-f", 0.5, "--outside", 4, "--output", out)
+    options = ("--best-f", 0.5, "--outside", 4, "--output", out, "--force")
     report = run("calibrate", out, data, *options).output
     assert decoding_of(out).thresholds != thresholds
     assert f"outside label: {decoding_of(out).outside_weight:g}\n" in report
