@@ -25,6 +25,7 @@ _SPANS = ("ents", "spans", "entities", "labels", "label", "ner", "annotation", "
 _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 _LABELS = ("label", "labels", "tag", "type", "entity", "entity_group")
 _TOKEN, _DOC_TOKEN = {"id", "start", "end", "text"}, {"id", "start", "end"}  # `doc.to_json()`
+_NO = ("reject", "ignore")
 # Keys of answers: Prodigy, and Label Studio's short export, leave out an empty annotation.
 _ANSWERS = ("answer", "annotation_id")
 _OF_TOOLS = frozenset(["spans", "label", "labels", "entities", "relations"])  # no lists there
@@ -94,6 +95,7 @@ class JsonReader:
             raise TypeError("no object")
         if _is_of_doc(value):
             return self._doc(place, value)
+        value = self._accepted(value)
         is_binary = value.get("_view_id") == "ner" or value.get("_is_binary") is True
         is_binary = self._merges and is_binary
         is_rejected = value.get("answer") == "reject"
@@ -113,10 +115,6 @@ class JsonReader:
         document = str(value.get("document", value.get("doc_id", "")))
         hashed = value.get("_input_hash")
         task = (str(hashed), text) if self._merges and (is_binary or hashed is not None) else None
-        n_refused = len(spans := _spans_of(value, are_accepted=False))
-        self._source.left_out["rejected spans (another span may be there)"] += n_refused
-        if spans:
-            value = {**value, "spans": _spans_of(value, are_accepted=True)}
         is_answer = any(value.get(key) is not None for key in _ANSWERS)
         is_annotated = is_answer or any(value[key] is not None for key in _keys_of(value))
         return Record(
@@ -126,10 +124,20 @@ class JsonReader:
             tokens=tokens,
             document=document,
             task=task,
-            is_partial=is_binary or (self._merges and n_refused > 0),
+            is_partial=is_binary,
             is_rejected=is_rejected,
             is_annotated=is_annotated,
         )
+
+    def _accepted(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a record without spans that have another answer, as if answered one by one."""
+        spans = value["spans"] if _is_list(value, "spans") else []
+        refused = [x for x in spans if isinstance(x, Mapping) and x.get("answer") in _NO]
+        if not refused:
+            return value
+        self._source.left_out["rejected spans (another span may be there)"] += len(refused)
+        spans = [span for span in spans if span not in refused]
+        return {**value, "spans": spans, "_is_binary": True}
 
     def _task(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a task of Label Studio as a record with the first annotation, or an empty one.
@@ -162,14 +170,6 @@ class JsonReader:
         # Other values, and an empty list, do not hide a list.
         key = min(keys, key=lambda key: (not _is_list(value, key), not value[key]))
         return [mark for span in _list_of(value, key, "a list of spans") for mark in _marks(span)]
-
-
-def _spans_of(value: Mapping[str, Any], are_accepted: bool) -> list[Any]:
-    """Return the spans of Prodigy that were accepted, or the others: spans may have an answer."""
-    spans = value["spans"] if _is_list(value, "spans") else []
-    answers = (span.get("answer") if isinstance(span, Mapping) else None for span in spans)
-    refused = [answer in ("reject", "ignore") for answer in answers]
-    return [x for x, is_refused in zip(spans, refused, strict=True) if is_refused != are_accepted]
 
 
 def is_json(text: str) -> bool:

@@ -88,15 +88,19 @@ def test_alternatives_of_an_attribute():
 
 def test_a_negated_tag_excludes_a_label():
     nlp = pipeline()
-    sentences = [("the plan fails", "DT !VB VB"), ("plan the trip", "!DT DT NN"), ("ah !", "!XX !")]
+    sentences = [
+        ("the plan fails", "DT !VB VB"),
+        ("plan the trip", "!DT DT NN"),
+        ("ah ! ah", "!XX ! !!"),
+    ]
     examples = examples_with(nlp, *sentences)
     nlp.initialize(lambda: examples)
     pipe = nlp.get_pipe("sparse_crf")
     corpus = pipe._state.restart.args[0]
-    # XX is no label, so that its negation is missing gold; a tag "!" is itself.
-    assert pipe.labels == ("!", "DT", "NN", "VB")
-    assert corpus.labels.tolist() == [1, -2, 3, -3, 1, 2, -1, 0]
-    assert corpus.sets[:2].tolist() == [[True, True, True, False], [True, False, True, True]]
+    # XX is no label, so that its negation is missing gold; tags "!" and "!!" are themselves.
+    assert pipe.labels == ("!", "!!", "DT", "NN", "VB")
+    assert corpus.labels.tolist() == [2, -2, 4, -3, 2, 3, -1, 0, 1]
+    assert corpus.sets[:2].tolist() == [[True] * 4 + [False], [True, True, False, True, True]]
     run_steps(nlp, examples, 10)
     assert nlp("the plan fails")[1].tag_ not in ("VB", "DT")
     assert nlp.evaluate(examples_with(nlp, ("the", "DT")))["tag_acc"] == 1.0
