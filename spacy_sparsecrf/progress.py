@@ -56,8 +56,7 @@ class Task(tqdm):  # type: ignore[misc]
 
     text: its name; unit: name of the counted units, plural; total: number of units, None if
     unknown; items: to count; initial: number of units before; in_log: whether to log lines where
-    there is no terminal; delay: seconds before a bar is
-    shown, default 1. A text that is set by
+    there is no terminal; delay: seconds before a bar is shown, default 1. A text that is set by
     `set_postfix_str` is shown after the counts, from the next count on.
     """
 
@@ -109,16 +108,16 @@ class Task(tqdm):  # type: ignore[misc]
         if self._is_of_total or self.n > 1:
             return super().display(*args, **kwargs)
 
+    @classmethod
+    def leave_out(cls, seconds: float) -> None:
+        """Leave out seconds of the time of all open tasks, which passed with something else."""
+        for task in cls._instances:
+            task.start_t += seconds
+
     def close(self) -> None:
         """End the task."""
         self._redirected.close()
         super().close()
-
-
-def leave_out(seconds: float) -> None:
-    """Leave out seconds of the time of all open tasks, which passed with something else."""
-    for task in Task._instances:
-        task.start_t += seconds
 
 
 def report(text: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Warnings, warn
-from ..progress import Task, leave_out, report
+from ..progress import Task, report
 from .kernels.cache_dir import damaged, refused
 
 _spacy = logging.getLogger("spacy")
@@ -67,10 +67,7 @@ def _listener() -> Any:
                 report(f"Compiling {kernel.__name__}")
             if not self._n_open:
                 self._begun = time.perf_counter()
-                # Of this process, and of others that compile into the same directory.
-                number = 1 + (len([*directory.glob("*.nbc")]) if directory else self.n_compiled)
-                text = f"Compiling {number} of about {max(number, self.n_expected)} kernels, once"
-                self._task = Task(text, in_log=False, delay=0.0)
+                self._task = _show(1 + self.n_compiled, directory, self.n_expected)
             self._n_open += 1
 
         def on_end(self, event: Any) -> None:
@@ -79,11 +76,22 @@ def _listener() -> Any:
                 self.n_compiled += 1
                 if not self._n_open:
                     self._task.close()
-                    leave_out(time.perf_counter() - self._begun)
+                    Task.leave_out(time.perf_counter() - self._begun)
 
     listener = Listener()
     event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
     return listener
+
+
+def _show(number: int, directory: Path | None, n_expected: int) -> Task:
+    """Show that a kernel is compiled.
+
+    number: of the kernel in this process; directory: gets its code, also of other processes.
+    """
+    if directory:
+        number = 1 + len([*directory.glob("*.nbc")])
+    text = f"Compiling {number} of about {max(number, n_expected)} kernels, once"
+    return Task(text, in_log=False, delay=0.0)
 
 
 def _start(helper: str) -> None:
