@@ -10,6 +10,7 @@ from .tools.cli.calibrate import calibrate
 from .tools.cli.config import config, example
 from .tools.cli.convert import convert
 from .tools.cli.debug import debug
+from .tools.cli.distil import distil
 from .tools.cli.error_report import errors
 from .tools.cli.explain import explain
 from .tools.cli.export import export_model
@@ -23,7 +24,7 @@ from .tools.cli.weights import dump, patch
 
 app = typer.Typer(name="spacy_sparsecrf", no_args_is_help=True, add_completion=False)
 GROUPS = {
-    "Prepare": (example, convert, config, debug),
+    "Prepare": (example, convert, distil, config, debug),
     "Train": (train, tune),
     "Understand": (explain, errors, calibrate, dump, patch),
     "Deploy": (warmup, label, import_model, export_model),

@@ -611,6 +611,14 @@ class Errors(metaclass=_Coded):
         "{path} {what}, which is not read as it is. {remedy}. "
         f"See {DOCUMENTATION}/entities/#read-any-other-format."
     )
+    SC674 = (
+        "Teacher {teacher} fails at text {number}, {text!r}: {reason}. Correct it, and run the "
+        "same command again, which resumes here; or add --skip-bad to leave out such texts."
+    )
+    SC675 = (
+        "Teacher {teacher!r} cannot be used: {reason}. {nearest}Give a pipeline, or MODULE:NAME."
+    )
+    SC676 = "{path} has answers of teacher {other!r}, not of {teacher!r}. Remove it, or rename OUT."
 
     # SC7xx: the search for hyperparameters
     SC701 = (

@@ -10,7 +10,7 @@ import typer
 from measure.data import Data
 from measure.results import Quick
 
-from . import cluster, decode, gradient, portable, single, whole
+from . import cluster, decode, gradient, portable, single, teach, whole
 from .record import Options
 
 COMMANDS = {
@@ -20,6 +20,7 @@ COMMANDS = {
     "raw": decode.measure_raw,
     "portable": portable.measure,
     "single": single.measure,
+    "teach": teach.measure,
     "workers": cluster.measure_workers,
     "driver": cluster.measure_driver,
 }

@@ -132,7 +132,7 @@ def convert(
         try:
             shares = {"dev": dev, "test": test}
             finished = _words_of(survey.docs(converted), cuts, source)
-            n_docs = _save(finished, target, shares, seed=seed, force=force)
+            n_docs = save_docs(finished, target, shares, seed=seed, force=force)
         finally:
             for note in read.notes.values():
                 msg.info(note)
@@ -211,7 +211,7 @@ def _format_of(source: Path, target: Path, kind: Format | None) -> Format:
     return kind
 
 
-def _save(
+def save_docs(
     docs: Iterable[Doc], target: Path, shares: Mapping[str, float], seed: int, force: bool
 ) -> dict[Path, int]:
     """Write Docs to a .spacy file, and shares of them to others next to it.
