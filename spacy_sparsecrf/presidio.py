@@ -59,30 +59,15 @@ class SparseCRFRecognizer(EntityRecognizer):  # type: ignore[misc]
         """Return the entities of a text whose names are among `entities`."""
         doc = self.nlp(text)
         tokens = self.pipe.explain_doc(doc).tokens if self.explain else ()
-        chances = self.pipe.entity_probabilities(doc, doc.ents)
         results = []
-        for entity, chance in zip(doc.ents, chances.tolist(), strict=True):
-            name = self.names[entity.label_]
-            if name in entities:
-                strongest = tokens[entity.start].strongest(3) if tokens else ()
-                reasons = (f"{x.feature} {x.difference:+.2f}" for x in strongest)
-                score = min(chance, 1.0)
-                decision = AnalysisExplanation(
-                    recognizer=self.name,
-                    original_score=score,
-                    textual_explanation=", ".join([f"{entity.label_} {chance:.3f}", *reasons]),
-                )
-                place = entity.start_char, entity.end_char
-                results.append(
-                    RecognizerResult(
-                        name,
-                        *place,
-                        score,
-                        decision,
-                        {
-                            RecognizerResult.RECOGNIZER_NAME_KEY: self.name,
-                            RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
-                        },
-                    )
-                )
+        for entity, chance in zip(
+            doc.ents, self.pipe.entity_probabilities(doc, doc.ents).clip(0, 1), strict=True
+        ):
+            name, score = self.names[entity.label_], float(chance)
+            strongest = tokens[entity.start].strongest(3) if tokens else ()
+            reasons = [f"{x.feature} {x.difference:+.2f}" for x in strongest]
+            reason = ", ".join([f"{entity.label_} {score:.3f}", *reasons])
+            decision = AnalysisExplanation(self.name, score, textual_explanation=reason)
+            found = RecognizerResult(name, entity.start_char, entity.end_char, score, decision)
+            results += [found] if name in entities else []
         return results

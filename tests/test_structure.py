@@ -23,6 +23,7 @@ from .support.rooms import (
 )
 
 SEE_DOCS = {"pipeline", "pipeline.features", "pipeline.targets", "tools", "interop", "distributed"}
+SEE_DOCS |= {"presidio"}
 KERNELS_IMPORT = {"numba", "numpy"}
 
 # The only package that may use private names of numba, behind a guard.

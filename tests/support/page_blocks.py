@@ -22,7 +22,7 @@ ELSEWHERE = ("pip", "docker", "mkdocs", "pytest", "python3", "cd", "export", "so
 # Programs whose commands are run where they are installed.
 PROGRAMS = ("node", "java", "ruby")
 # Packages without which Python blocks that import them are not run.
-OPTIONAL = {"fastapi", "eli5"}
+OPTIONAL = {"eli5", "fastapi", "presidio_analyzer", "spacy_llm"}
 # Output that differs between runs, and colour codes.
 SPEED = re.compile(r"^SPEED.*$|^real.*$|\bin [\d.]+ seconds", flags=re.M)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -46,6 +46,7 @@ MAY_IMPORT["distributed"] = MAY_IMPORT["interop"] = EVERYTHING
 MAY_IMPORT["tools"] = EVERYTHING | {"interop"}
 # The doors: the command line, and the modules under the names of peers.
 MAY_IMPORT["sklearn"] = MAY_IMPORT["pycrfsuite"] = {"interop"}
+MAY_IMPORT["presidio"] = {"errors"}
 MAY_IMPORT["__main__"] = {"tools"}
 MAY_IMPORT["__init__"] = EVERYTHING | {"tools"}  # lazily, on first access of a name
 # Rooms that others import when they first need them: inside functions, or for types.
