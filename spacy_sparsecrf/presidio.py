@@ -1,6 +1,6 @@
 """A recognizer of Presidio, with exact probabilities as scores."""
 
-from typing import Any
+from typing import Any, cast
 
 import spacy
 from spacy.language import Language
@@ -43,7 +43,7 @@ class SparseCRFRecognizer(EntityRecognizer):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         self.nlp = spacy.load(nlp) if isinstance(nlp, str) else nlp
-        self.pipe: Any = self.nlp.get_pipe(component)
+        self.pipe = cast("Any", self.nlp.get_pipe(component))
         self.explain = explain
         self.names = {label: (names or {}).get(label, label) for label in self.pipe.labels}
         entities = sorted({*self.names.values()})

@@ -142,6 +142,7 @@ def test_the_tutorial_shows_what_it_does(place):
 # The few sentences of pages have no tags, and labels of few types.
 @pytest.mark.filterwarnings("ignore:.*SCW205")
 @pytest.mark.filterwarnings("ignore:.*SCW251.*DATE is in")  # the page says so
+@pytest.mark.filterwarnings("ignore:Task supports sharding")  # spacy-llm, of any function
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_what_a_page_shows_runs(page, place, tmp_path, monkeypatch):
     copy = tmp_path / "place"

@@ -4,7 +4,7 @@ pip install spacy-llm
 python -m spacy_sparsecrf distil llm_teacher:teacher texts.txt train.spacy --lang en
 """
 
-from collections.abc import Iterable
+import typing
 
 import spacy
 from spacy_llm.registry import registry
@@ -21,7 +21,9 @@ def complete(prompt):
 def my_model():
     """Return a function of the prompts of each Doc. spacy-llm reads its types."""
 
-    def answers(prompts: Iterable[Iterable[str]]) -> Iterable[Iterable[str]]:
+    def answers(
+        prompts: typing.Iterable[typing.Iterable[str]],
+    ) -> typing.Iterable[typing.Iterable[str]]:
         return [[complete(prompt) for prompt in of_doc] for of_doc in prompts]
 
     return answers

@@ -49,7 +49,9 @@ def load_teacher(name: str) -> Teacher:
     try:
         teacher: Teacher = resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
-        near = nearest(error.name, dir(error.obj)) if isinstance(error, AttributeError) else ""
+        near = (
+            nearest(error.name or "", dir(error.obj)) if isinstance(error, AttributeError) else ""
+        )
         message = Errors.SC675.format(teacher=name, reason=error, nearest=near)
         raise SparseCRFError(message) from error
     return teacher
@@ -58,9 +60,8 @@ def load_teacher(name: str) -> Teacher:
 def _entities(nlp: Language, doc: Doc) -> list[TeacherSpan]:
     """Return the entities of a Doc, with probabilities if the last sparse CRF knows all."""
     chances: Sequence[float | None] = [None] * len(doc.ents)
-    for pipe in (
-        pipe for _, pipe in nlp.pipeline if isinstance(getattr(pipe, "target", 0), Entities)
-    ):
+    pipes: list[Any] = [pipe for _, pipe in nlp.pipeline]
+    for pipe in (x for x in pipes if isinstance(getattr(x, "target", None), Entities)):
         if {entity.label_ for entity in doc.ents} <= {*pipe.labels}:
             chances = pipe.entity_probabilities(doc, doc.ents).clip(0, 1)
     pairs = zip(doc.ents, chances, strict=True)
@@ -160,14 +161,14 @@ class Lesson:
     sure: float
     spans: Counter[str] = field(default_factory=Counter)
     unsure: Counter[str] = field(default_factory=Counter)
-    least: list[tuple[float, int, str, str]] = field(default_factory=list)
+    least: list[tuple[Any, int, str, str]] = field(default_factory=list)
     n: Counter[str] = field(default_factory=Counter)
 
     def doc(self, number: int, text: str, guesses: Iterable[TeacherSpan]) -> Doc:
         """Create the Doc of a text; of spans that then share a token, the longest is kept."""
         doc = self.nlp.make_doc(text)
         doc.user_data[LANG] = self.nlp.lang
-        chances = {
+        chances: dict[Any, float | None] = {
             doc.char_span(*guess[:3], alignment_mode="expand"): guess.probability
             for guess in guesses
         }

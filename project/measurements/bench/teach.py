@@ -29,7 +29,7 @@ TEACHER, RECIPES = "onnx_teacher", Path(__file__).parents[2] / "recipes"
 SEEN = "en_US en_GB en_CA es_ES es_MX fr_FR de_DE it_IT"
 UNSEEN = "pl_PL nl_NL pt_BR sv_SE cs_CZ tr_TR hu_HU en_IN"
 N_TEMPLATES, N_TEST, POOL = 2000, 1000, 10_000
-SIZES = (500, 1500, 5000)
+SIZES = ((500, "0.8"), (1500, "0.8"), (5000, "0.8"), (1500, "0.5"), (1500, "0"), (5000, "0"))
 GROUPS = {"PERSON": "GIVEN_NAME SURNAME", "EMAIL": "EMAIL", "PHONE": "PHONE", "URL": "URL"}
 GROUPS["ADDRESS"] = "BUILDING_NUMBER STREET_NAME SECONDARY_ADDRESS CITY STATE ZIP_CODE"
 GROUP_OF = {label: group for group, labels in GROUPS.items() for label in labels.split()}
@@ -143,17 +143,14 @@ def measure(options: Options) -> None:
     texts = pool(options.data, POOL // share)
     distil = ["distil", f"{TEACHER}:teacher"]
     sets: dict[str, list[Path]] = {}
-    for size in SIZES:
+    for size, sure in SIZES:
+        name = f"{size}" if sure == "0.8" else f"{size}, --sure {sure}"
         lines = folder / f"{size}.txt"
         lines.write_text("\n".join(" ".join(x.split()) for x in texts[: size // share]), "utf8")
-        taught = folder / f"{size}" / "train.spacy"
-        cost = _run([*distil, str(lines), str(taught), "--lang", "xx", "--force"])
-        record.add(f"teacher labels {size}", size=size, cpu=cost.cpu)
-        sets[str(size)] = [taught]
-    taught = folder / "sure" / "train.spacy"
-    lines = folder / f"{SIZES[1]}.txt"
-    _run([*distil, str(lines), str(taught), "--lang", "xx", "--force", "--sure", "0"])
-    sets["1500, all answers sure"] = [taught]
+        taught = folder / name / "train.spacy"
+        cost = _run([*distil, str(lines), str(taught), "--lang", "xx", "--force", "--sure", sure])
+        record.add(f"teacher labels {name}", size=size, cpu=cost.cpu)
+        sets[name] = [taught]
     made = folder / "templates.jsonl"
     srsly.write_jsonl(
         made,
@@ -166,7 +163,8 @@ def measure(options: Options) -> None:
     _run(["convert", str(made), str(of_templates), "--lang", "xx", "--force",
           "--annotated", ",".join(GROUP_OF)])  # fmt: skip
     sets["templates"] = [of_templates]
-    sets["templates and 1500"] = [of_templates, *sets["1500"]]
+    for name in ("1500", "1500, --sure 0"):
+        sets[f"templates and {name}"] = [of_templates, *sets[name]]
     _train(record, folder, sets, tests)
     # The second round asks for the texts that the first student of 500 is least sure of.
     lines, second = folder / "pool.txt", folder / "second" / "train.spacy"
