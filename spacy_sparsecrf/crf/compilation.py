@@ -58,11 +58,7 @@ def _listener() -> Any:
             directory = Path(kernel.stats.cache_path) if is_kept(kernel) else None
             if directory and self.with_notice:
                 self.with_notice = False
-                # A directory with kernels: the notice was logged before.
-                if not any(directory.glob("*.nbc")):
-                    n = self.n_expected
-                    report(_NOTICE.format(n=n, seconds=round(1.5 * n)))
-                    _start(self.helper)
+                _begin(directory, self.n_expected, self.helper)
             if _spacy.isEnabledFor(logging.DEBUG):
                 report(f"Compiling {kernel.__name__}")
             if not self._n_open:
@@ -81,6 +77,13 @@ def _listener() -> Any:
     listener = Listener()
     event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
     return listener
+
+
+def _begin(directory: Path, n_expected: int, helper: str) -> None:
+    """Log the notice and start the helper, unless the directory has kernels already."""
+    if not any(directory.glob("*.nbc")):
+        report(_NOTICE.format(n=n_expected, seconds=round(1.5 * n_expected)))
+        _start(helper)
 
 
 def _show(number: int, directory: Path | None, n_expected: int) -> Task:
