@@ -1,11 +1,17 @@
 """Run the code blocks of pages in order: commands, Python, files and configs."""
 
 import contextlib
+import hashlib
 import io
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +24,7 @@ from .commands import run, run_spacy
 
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$|^    \$ ([^\n]*)$", flags=re.M | re.S)
 # Commands that tests do not run: they install packages, or need a server or a separate machine.
-ELSEWHERE = ("pip", "docker", "mkdocs", "pytest", "python3", "cd", "export", "source")
+ELSEWHERE = ("pip", "docker", "mkdocs", "pytest", "python3", "export", "source")
 # Programs whose commands are run where they are installed.
 PROGRAMS = ("node", "java", "ruby")
 # Packages without which Python blocks that import them are not run.
@@ -27,6 +33,7 @@ OPTIONAL = {"eli5", "fastapi", "presidio_analyzer", "spacy_llm"}
 SPEED = re.compile(r"^SPEED.*$|^real.*$|\bin [\d.]+ seconds", flags=re.M)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+WIDEST = 80
 CONFIG_OF = {"ner": "ner", "chunks": "spans", "fields": "strings"}
 
 
@@ -50,18 +57,24 @@ def blocks_of(page: Path) -> list[Block]:
     return found
 
 
+def too_wide(page: Path) -> list[str]:
+    """Return lines of commands and outputs that a terminal of 80 columns would break."""
+    blocks = [block for block in blocks_of(page) if block.language in ("bash", "console", "text")]
+    lines = [line for block in blocks for line in block.text.splitlines()]
+    return [line for line in lines if len(line) > WIDEST]
+
+
 def run_page(page: Path, names: dict[str, Any]) -> list[str]:
     """Run the blocks of a page in the current directory. RETURNS: the commands that were run.
 
-    names: initial Python names. A `text` block is the expected output of the block before.
+    names: initial Python names. A `text` block is the expected output of the block before. A block
+    with a title is a file, which exists from there on.
     """
     commands: list[str] = []
     printed: str | None = ""  # None: the block was not run
-    blocks = blocks_of(page)
-    for block in blocks:
+    for block in blocks_of(page):
         if block.title:
             Path(block.title).write_text(block.text, encoding="utf-8")
-    for block in blocks:
         if block.language == "python":
             printed = run_python(block.text, page.name, names)
         elif block.language in ("bash", "console"):
@@ -112,10 +125,19 @@ def run_command(line: str) -> str:
     if words[0] == "head":
         lines = Path(words[2]).read_text(encoding="utf-8").splitlines(keepends=True)
         return "".join(lines[: -int(words[1])])
+    if words[0] == "mkdir":
+        return Path(words[1]).mkdir() or ""
+    if words[0] == "cd":
+        sys.path.insert(0, str(Path(words[1]).absolute()))  # as Python has its directory
+        return os.chdir(words[1]) or ""
+    if words[:2] == ["python", "-c"]:
+        return run_python(words[2].strip(), "-c", {}) or ""
     assert words[:2] == ["python", "-m"], line
     # A terminal shows warnings, a file does not have them.
     shown = "stdout" if target else "output"
     own = {"spacy_sparsecrf": lambda *rest: getattr(run(*rest), shown), "spacy": run_spacy}
+    if words[3] == "train" and not target:
+        return _trained(words, lambda: COLOUR.sub("", own[words[2]](*words[3:])))
     output = COLOUR.sub("", own[words[2]](*words[3:]))
     if target:
         Path(target).write_text(output, encoding="utf-8")
@@ -123,8 +145,39 @@ def run_command(line: str) -> str:
     return output
 
 
+@cache
+def _trainings() -> tuple[tempfile.TemporaryDirectory[str], dict[str, str]]:
+    """Return a directory for trained pipelines, and outputs of trainings by their digests."""
+    return tempfile.TemporaryDirectory(), {}
+
+
+def _trained(words: list[str], train: Callable[[], str]) -> str:
+    """Train, or copy what the same command wrote from equal files. RETURNS: the output."""
+    folder, outputs = _trainings()
+    config, line = Path(words[4]).read_text(encoding="utf-8"), " ".join(words[2:])
+    target = words[words.index("--output") + 1] if "--output" in words else ""
+    digest = hashlib.sha256(line.replace(f"--output {target}", "").encode())
+    for path in sorted(Path().rglob("*")):
+        top = path.parts[0]
+        if path.is_file() and top != target and (top in line or top in config):
+            digest.update(f"{path}\n".encode() + path.read_bytes())
+    kept = Path(folder.name, digest.hexdigest())
+    if kept.name not in outputs:
+        output = train()
+        if not target:
+            return output
+        shutil.copytree(target, kept)
+        outputs[kept.name] = output.replace(target, "\0")
+    elif target:
+        shutil.copytree(kept, target, dirs_exist_ok=True)
+    return outputs[kept.name].replace("\0", target)
+
+
 def alike(shown: str, output: str) -> bool:
-    """Return whether texts agree up to blanks and last digits of numbers; `...` skips lines."""
+    """Return whether texts agree up to blanks and last digits of numbers; `...` skips lines.
+
+    Numbers agree to two units of the last digit shown, and whole numbers below 100 are equal.
+    """
     pattern, found = (SPEED.sub("", COLOUR.sub("", text)) for text in (shown, output))
     parts = [_words(part) for part in re.split(r"^\.\.\.$", pattern, flags=re.M)]
     words, place = _words(found), 0
@@ -145,8 +198,18 @@ def _words(text: str) -> list[str]:
 def _same(shown: str, found: str) -> bool:
     if NUMBER.split(shown) != NUMBER.split(found):
         return False
-    numbers = [[float(each) for each in NUMBER.findall(text)] for text in (shown, found)]
-    return all(abs(a - b) <= 0.02 * max(1.0, abs(a)) for a, b in zip(*numbers, strict=True))
+    pairs = zip(NUMBER.findall(shown), NUMBER.findall(found), strict=True)
+    return all(abs(float(a) - float(b)) <= _unit(a) for a, b in pairs)
+
+
+def _unit(shown: str) -> float:
+    """Return by how much a number may differ from a number as it is shown."""
+    mantissa, _, exponent = shown.partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    if not decimals and abs(float(shown)) < 100:
+        return 0.0
+    # A hair is added for the rounding of decimals, and for numbers with all their digits.
+    return 2.0 * 10.0 ** (int(exponent or 0) - decimals) * (1 + 1e-9) + 1e-9 * abs(float(shown))
 
 
 def check_config(text: str) -> None:
