@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 from functools import cache
 from pathlib import Path
 
@@ -166,35 +167,15 @@ def test_files_and_modules_that_documents_name_are_there(document):
     assert faults == []
 
 
-def rows_of(text: str) -> list[set[str]]:
-    """Return the figures of each row of tables, such as 81.76, 17 or 1,143."""
-    lines = re.findall(r"^\|.*\|$", text, flags=re.M)
-    return [set(re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w.])", line)) for line in lines]
-
-
-def test_figures_of_readme_are_those_of_the_pages_that_measure_them():
-    readme, index, results, benchmarks = (
-        (ROOT / name).read_text(encoding="utf-8")
-        for name in (
-            "README.md",
-            "docs/index.md",
-            "docs/results.md",
-            "project/measurements/BENCHMARKS.md",
-        )
-    )
-    measured = rows_of(results)
-    runs = re.findall(r"(\d\d\.\d\d)(?: %)?(?: \| |, )([\d,]+)(?: s)? \|(?: ([\d.]+) MB)?", readme)
-    assert len(runs) > 12
-    # Those of addresses are in docs/strings.md.
-    missing = [r for r in runs if not any(set(filter(None, r)) <= row for row in measured)]
-    assert {score for score, *_ in missing} <= {"90.32", "90.05"}
+def test_figures_on_pages_are_the_recorded_ones():
+    figures = runpy.run_path(str(ROOT / "docs" / "figures.py"))
+    assert figures["stale"]() == [], "run python docs/figures.py"
+    readme, index = (ROOT / name for name in ("README.md", "docs/index.md"))
     # The site begins as README does.
     first, second = (
-        re.findall(r"^- \*\*.*", re.sub(r"\]\([^)]*\)", "]", text), flags=re.M)
-        for text in (readme, index)
+        re.findall(
+            r"^- \*\*.*", re.sub(r"\]\([^)]*\)", "]", path.read_text(encoding="utf-8")), re.M
+        )
+        for path in (readme, index)
     )
     assert first == second and len(first) == 4
-    rates = re.findall(r"\b\d+,000\b", first[1])
-    for tool, quoted in zip(("sparsecrf", "spaCy"), rates, strict=True):
-        [rate] = re.findall(rf"^\| {tool} \| in batches \| ([\d,]+) ", benchmarks, flags=re.M)
-        assert f"{round(int(rate.replace(',', '')), -3):,}" == quoted

@@ -21,6 +21,7 @@ PAGES = [page for page in DOCUMENTS if page_blocks.blocks_of(page)]
 
 # The few sentences of pages have no tags, and labels of few types.
 @pytest.mark.filterwarnings("ignore:.*SCW205")
+@pytest.mark.filterwarnings("ignore:Task supports sharding")  # spacy-llm, of any function
 @pytest.mark.filterwarnings("ignore:.*SCW251.*DATE is in")  # the page says so
 # spaCy relies on the garbage collector to close the files of a package.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
