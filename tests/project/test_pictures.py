@@ -1,10 +1,16 @@
 """Pictures of the pages exist, are shown, fit light and dark pages, and are drawn alike again."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+import spacy
 from pictures.__main__ import PICTURES
+from pictures.charts import figures
+from pictures.measure import explained
+
+from ..support import page_blocks
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
@@ -39,3 +45,11 @@ def test_pictures_are_drawn_alike_again(name, tmp_path):
         for x in (path, IMAGES / f"{name}.svg")
     ]
     assert texts[0] == texts[1]
+
+
+def test_the_picture_of_an_explanation_is_of_the_run_that_readme_shows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page_blocks.run_page(ROOT / "README.md", {"__name__": "__main__"})
+    found = explained(spacy.load("tickets/model-best"))
+    drawn = {key: value for key, value in figures("explanation").items() if key in found}
+    assert page_blocks.alike(json.dumps(drawn), json.dumps(found))

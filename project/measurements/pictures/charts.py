@@ -93,11 +93,12 @@ def calibration(path: Path) -> None:
     found = figures("calibration")
     figure, (axes,) = new_chart(360)
     axes.plot([0, 1], [0, 1], color=FAINT, label="perfect")
-    for key, colour, marker, style in ("before", OTHER, "s", "--"), ("after", OURS, "o", "-"):
+    for key, colour, marker in ("before", OTHER, "s"), ("after", OURS, "o"):
         points = {p: right for p, right, n in found[key]["bins"] if n >= _FEWEST}
-        name = f"{key}: error {found[key]['error']:.3f}"
-        _line(axes, points, name, colour, marker, style)
-    axes.set(title="share of right entities", xlabel="probability of the entities")
+        _line(axes, points, f"{key} calibration", colour, marker, "")
+    before, after = (f"{found[key]['error']:.3f}" for key in ("before", "after"))
+    title = f"share of right entities: error {before} before, {after} after"
+    axes.set(title=title, xlabel="probability of the entities")
     axes.legend(frameon=False, loc="upper left")
     save_chart(figure, path, "Share of right entities by probability, before and after calibration")
 

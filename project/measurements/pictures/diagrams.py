@@ -6,7 +6,19 @@ from pathlib import Path
 import spacy
 
 from .charts import figures
-from .style import CRFSUITE, FAINT, INK, OTHER, OURS, PAPER, WIDTH, element, save_diagram, text
+from .style import (
+    CRFSUITE,
+    FAINT,
+    INK,
+    OTHER,
+    OURS,
+    PAPER,
+    SIZE,
+    WIDTH,
+    element,
+    save_diagram,
+    text,
+)
 
 # The sentence of docs/templates.md and its labels; the token whose features are shown.
 _TEXT, _LABELS, _CURRENT = "2 cups of rice", ("QTY", "UNIT", "OTHER", "NAME"), 1
@@ -48,6 +60,31 @@ def templates(path: Path) -> None:
         parts += [_box(2, y - 11, 12, 12, colour), text(22, y, template, colour)]
         parts.append(text(22, y + 20, feature))
     save_diagram(parts, y + 30, path, "The attributes that three templates read at one token")
+
+
+def explanation(path: Path) -> None:
+    """Draw the labels of a ticket, and the features for and against the label of a word."""
+    found = figures("explanation")
+    (word, label, p), (other, q) = found["word"], found["other"]
+    step = (WIDTH - 2) / len(found["tokens"])
+    parts = []
+    for i, (token, its, probability) in enumerate(found["tokens"]):
+        x, shade = 1 + i * step, OURS if token == word else FAINT
+        parts.append(_box(x + 2, 4, step - 4, 66, shade))
+        for y, line in (26, token), (45, its), (62, f"{probability:.2f}"):
+            parts.append(text(x + step / 2, y, line, size=12 if y > 26 else SIZE, **_MIDDLE))
+    parts.append(text(2, 100, f"Why {word} is {label} ({p:.2f}) and not {other} ({q:.2f}):"))
+    middle, unit = 290, 80 / max(abs(value) for _, value in found["rows"])
+    for i, (feature, value) in enumerate(found["rows"]):
+        y, length = 128 + i * 26, abs(value) * unit
+        colour, x = (OURS, middle) if value > 0 else (CRFSUITE, middle - length)
+        parts.append(text(2, y, feature, size=13))
+        parts.append(_box(x, y - 12, length, 15, colour, rx=2, fill=colour))
+        at = {"text_anchor": "start" if value > 0 else "end"}
+        parts.append(
+            text(middle + (length + 5 if value > 0 else -length - 5), y, f"{value:+.2f}", **at)
+        )
+    save_diagram(parts, 128 + 26 * len(found["rows"]), path, f"Why {word} is {label}")
 
 
 def lattice(path: Path) -> None:
@@ -141,5 +178,5 @@ def _line(start: tuple[float, float], end: tuple[float, float], stroke: str, wid
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, stroke_width=width)
 
 
-_FUNCTIONS = templates, lattice, working_set, stages
+_FUNCTIONS = templates, explanation, lattice, working_set, stages
 DIAGRAMS = {each.__name__.replace("_", "-"): each for each in _FUNCTIONS}

@@ -25,6 +25,8 @@ from wasabi import msg
 
 from spacy_sparsecrf.tools.analysis.calibration import calibrate, reliability
 
+from .screens import README_STEPS, take_steps
+
 FIGURES = Path(__file__).parent / "figures.json"
 # Training sentences; BENCHMARKS.md has 3,000 and all.
 _SIZES, _PACKAGES = (100, 300, 1000), ("spacy", "python-crfsuite")
@@ -36,6 +38,7 @@ _TEXTS = {
     "The train to Oslo was late.": [(13, 17, "CITY")],
     "We met Julia Costa at the office.": [(7, 18, "PERSON")],
 }
+_TICKET, _EXPLAINED = "The Nova 5 shows F-77.", "F-77"
 _LATTICE_TEXT = "Maria Lopez flew to Lisbon"
 _TICKETS = Path(__file__).parents[3] / "spacy_sparsecrf" / "tools" / "examples" / "tickets.jsonl"
 # Features of the picture of the working set: common and rare ones.
@@ -147,6 +150,27 @@ def lattice(options: Options) -> None:
     add("lattice", {**words, "marginals": marginals, "best": best, "p": round(p, 2)})
 
 
+def explanation(options: Options) -> None:
+    """Record why a word of a ticket has its label, by the commands of README.md."""
+    with TemporaryDirectory() as folder:
+        take_steps(Path(folder), README_STEPS)
+        nlp = spacy.load(Path(folder, "tickets", "model-best"))
+        add("explanation", explained(nlp))
+
+
+def explained(nlp: spacy.Language) -> dict[str, Any]:
+    """Return the labels of a ticket, and the features for and against the label of a word."""
+    tokens = nlp.get_pipe("ner").explain_doc(nlp.make_doc(_TICKET)).tokens
+    word = next(token for token in tokens if token.text == _EXPLAINED)
+    rows = sorted(word.contributions, key=lambda c: -abs(c.difference))[:6]
+    return {
+        "tokens": [[token.text, token.label, round(token.probability, 2)] for token in tokens],
+        "word": [word.text, word.label, round(word.probability, 2)],
+        "other": [word.runner_up, round(word.runner_up_probability, 2)],
+        "rows": [[row.name, round(row.difference, 2)] for row in rows],
+    }
+
+
 def working_set(options: Options) -> None:
     """Record which weights are in the working set, and not zero, in a training on the tickets.
 
@@ -213,7 +237,7 @@ def _rates(right: np.ndarray, n_gold: int) -> tuple[float, float]:
     return round(100.0 * right.mean(), 2), round(100.0 * right.sum() / n_gold, 2)
 
 
-_FUNCTIONS = learning, path, calibration, rates, stages, lattice, working_set
+_FUNCTIONS = learning, path, calibration, rates, stages, lattice, working_set, explanation
 PARTS: dict[str, Callable[[Options], None]] = {each.__name__: each for each in _FUNCTIONS}
 
 
@@ -222,7 +246,9 @@ def main(
     folder: Annotated[Path, typer.Option(help="With corpus/")] = Path(),
 ) -> None:
     """Measure the figures of a chart."""
-    if name not in ("lattice", "working_set") and not any((folder / "corpus").glob("*.spacy")):
+    if name not in ("lattice", "working_set", "explanation") and not any(
+        (folder / "corpus").glob("*.spacy")
+    ):
         msg.warn(f"Skipped {name}: no .spacy files in {folder / 'corpus'}")
         return
     PARTS[name](Options(folder))

@@ -10,6 +10,13 @@ from tempfile import TemporaryDirectory
 
 from wasabi import msg
 
+# Those of README.md.
+README_STEPS = """
+example tickets
+convert tickets.jsonl train.spacy --lang en --dev 0.2
+config ner --lang en -o ner.cfg
+train ner.cfg --output tickets --paths.train train.spacy --paths.dev dev.spacy
+"""
 # The model of docs/thresholds.md, which has learned from ten tickets and makes some errors.
 _STEPS = """
 example tickets
@@ -20,8 +27,15 @@ errors few/model-best dev.spacy -n 3 --html errors.html
 explain few/model-best --text "My Halo Router shows E494." -n 3 --html explain.html
 """
 # Width and height of each page, and the schemes by their numbers in Chromium.
-_PAGES, _SCHEMES = {"errors": "460,1030", "explain": "390,920"}, ("dark", "light")
+_PAGES, _SCHEMES = {"errors": "620,1030", "explain": "390,920"}, ("dark", "light")
 _OPTIONS = "--headless --no-sandbox --disable-gpu --hide-scrollbars --force-device-scale-factor=2"
+
+
+def take_steps(folder: Path, steps: str) -> None:
+    """Run commands of the package in a directory."""
+    for step in steps.strip().splitlines():
+        words = [sys.executable, "-m", "spacy_sparsecrf", *shlex.split(step)]
+        subprocess.run(words, cwd=folder, check=True)
 
 
 def take(output: Path, chromium: str) -> None:
@@ -32,9 +46,7 @@ def take(output: Path, chromium: str) -> None:
     from PIL import Image
 
     with TemporaryDirectory() as folder:
-        for step in _STEPS.strip().splitlines():
-            words = [sys.executable, "-m", "spacy_sparsecrf", *shlex.split(step)]
-            subprocess.run(words, cwd=folder, check=True)
+        take_steps(Path(folder), _STEPS)
         for page, size in _PAGES.items():
             file = Path(folder, f"{page}.html")
             text = re.sub("(<details[^>]*) open", r"\1", file.read_text(encoding="utf-8"))

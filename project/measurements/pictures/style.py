@@ -84,7 +84,9 @@ def save_svg(svg: str, path: Path, title: str) -> None:
     for name, (light, _) in COLOURS.items():
         svg = svg.replace(light, f"var(--{name})")
     head = f'<svg {_SPACES} viewBox="0 0 \\1 \\2" width="{SHOWN}" role="img">'
-    head += f"<title>{escape(title)}</title>\n{style()}"
+    # A background, because a page may be light on a dark system.
+    paper = '<rect width="100%" height="100%" fill="var(--paper)"/>'
+    head += f"<title>{escape(title)}</title>\n{style()}\n{paper}"
     lines = (line.strip() for line in _ROOT.sub(head, svg, count=1).splitlines())
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(filter(None, lines)) + "\n", encoding="utf-8")
