@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from typing import Any
 import matplotlib
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 from spacy_sparsecrf.errors import DOCUMENTATION, REPOSITORY
@@ -101,6 +103,8 @@ CODE = re.compile(r"(^```.*?^```$|^    [^\n]*$|`[^`]*`)", flags=re.M | re.S)
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Set the addresses, and put the pages of interfaces and modules into the navigation."""
+    if stale := runpy.run_path(str(ROOT / "docs" / "figures.py"))["stale"]():
+        raise PluginError(f"Stale figures in {', '.join(stale)}: run python docs/figures.py")
     # `mkdocs serve` has set its address.
     config.site_url = config.site_url or f"{DOCUMENTATION}/"
     config.repo_url, config.repo_name = REPOSITORY, "Repository"
@@ -114,7 +118,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add documents of the repository, reports with plots, notebooks and reference pages."""
     pages = {page: ROOT / name for name, page in DOCUMENTS.items()}
     pages |= {f"{_REPORTED}{name}.md": ROOT / _REPORTED / f"{name}.md" for name in REPORTS}
-    pages["project/README.md"] = ROOT / "project" / "README.md"
     for linked in ("measurements/*/plots/*.png", "recipes/*.py"):
         for path in (ROOT / "project").glob(linked):
             pages[path.relative_to(ROOT).as_posix()] = path
@@ -144,6 +147,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     The first page has README's example and results in front of "Get started".
     """
     source = page.file.src_uri
+    # The search ranks reports below guides.
+    if source.startswith("project/"):
+        page.meta["search"] = {"boost": 0.2}
     if source == "index.md":
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         [middle] = re.findall(r"^## Install\n.*?(?=^## Documentation\n)", readme, re.M | re.S)

@@ -220,7 +220,7 @@ def test_a_share_of_the_documents_is_for_development(tmp_path):
         both = [[*unpack(tmp_path / name, Vocab())] for name in ("out.spacy", "dev.spacy")]
         documents = [{doc.user_data["document"] for doc in docs} for docs in both]
         assert len(both[1]) == 4 and not documents[0] & documents[1]
-        assert "16 docs are in" in said and "4 docs are in" in said
+        assert "Wrote 16 documents to" in said and "Wrote 4 documents to" in said
         assert parts.setdefault(seed, documents) == documents
     assert parts["0"] != parts["1"]
 

@@ -60,7 +60,7 @@ def config(
             return
         check_free(force, output)
         with_folder(output).write_text(text, encoding="utf8")
-        msg.good(f"The config {name} is in {output}")
+        msg.good(f"Wrote config {name!r} to {output}")
 
 
 def example(name: str, force: Force = False) -> None:
@@ -74,7 +74,7 @@ def example(name: str, force: Force = False) -> None:
         contents = {path.name: path.read_bytes() for path in paths}
         write_files(Path.cwd(), contents, "the working directory")
         for file in contents:
-            msg.good(f"The example {name} is in {file}")
+            msg.good(f"Wrote example {name!r} to {file}")
 
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> SparseCRFError:

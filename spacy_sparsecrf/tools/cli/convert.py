@@ -148,7 +148,7 @@ def _say(
         msg.warn(text)
     say_cuts(cuts, survey.lang)
     for path, n in n_docs.items():
-        msg.good(f"{n} docs are in {path}")
+        msg.good(f"Wrote {n} document{'s' * (n != 1)} to {path}")
 
 
 def _words_of(docs: Iterable[Doc], cuts: TokenCuts, source: Path) -> Iterator[Doc]:
@@ -197,7 +197,7 @@ def _to_columns(
     if not texts:
         raise SparseCRFError(Errors.SC612.format(path=source, remedy="Check the path"))
     write_text("".join(texts), target)
-    msg.good(f"{len(texts)} sentences are in {target}")
+    msg.good(f"Wrote {len(texts)} sentence{'s' * (len(texts) != 1)} to {target}")
 
 
 def _format_of(source: Path, target: Path, kind: Format | None) -> Format:

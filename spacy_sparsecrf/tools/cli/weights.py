@@ -58,4 +58,5 @@ def patch(
         nlp, pipe = load(model, component)
         n = pipe.patch(read_lines(weights), str(weights), replace=replace)
         nlp.to_disk(with_folder(output))
-        msg.good(f"{n} changes: {pipe.name} has {pipe.model.n_active} weights now, in {output}")
+        changes = f"{n} change{'s' * (n != 1)}"
+        msg.good(f"{changes}: {pipe.name} has {pipe.model.n_active} weights now, in {output}")
