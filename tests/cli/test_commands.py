@@ -392,7 +392,7 @@ def test_weights_to_text_and_back(trained_dir, tmp_path):
     removed = lines[0].rsplit("\t", 1)[0]
     (tmp_path / "weights.tsv").write_text(f"{removed}\t0\n", encoding="utf8")
     shown = run("patch", trained_dir, tmp_path / "weights.tsv", tmp_path / "new").stdout
-    assert "1 changes" in shown and f"{len(lines) - 1} weights" in shown
+    assert "1 change:" in shown and f"{len(lines) - 1} weights" in shown
     assert run("dump", tmp_path / "new").stdout.splitlines() == lines[1:]
 
 
@@ -402,7 +402,7 @@ def test_converting_there_and_back(tmp_path, suffix):
     data = gzip.compress(TSV.encode(), mtime=0) if suffix.endswith("gz") else TSV.encode()
     source.write_bytes(data)
     columns = ("--columns", "orth,tag")
-    assert "2 docs" in run("convert", source, tmp_path / "a.spacy", *columns).stdout
+    assert "2 documents" in run("convert", source, tmp_path / "a.spacy", *columns).stdout
     run("convert", source, tmp_path / "b.spacy", "--docs", 2, "--lang", "en", *columns)
     assert len(DocBin().from_disk(tmp_path / "b.spacy")) == 1
     for name in "ab":

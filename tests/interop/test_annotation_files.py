@@ -131,10 +131,10 @@ def test_json_of_docs_has_their_annotation(tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"spans": [{"start": 0, "end": 3, "label": "P"}]}, "1 docs"),
+        ({"spans": [{"start": 0, "end": 3, "label": "P"}]}, "1 document"),
         ({"label": [[0, 3, "P"]], "relations": [1]}, "1 relations"),
         ({"ents": [[0, 3, "P"]], "answer": "reject"}, "SC612"),
-        ({"ents": [{"start": 0, "end": 3, "label": "P"}], "label": "sports"}, "1 docs"),
+        ({"ents": [{"start": 0, "end": 3, "label": "P"}], "label": "sports"}, "1 document"),
     ],
 )
 def test_tagged_tokens_of_tools_are_no_docs(tmp_path, more, said):
@@ -284,8 +284,8 @@ def answers(*found: Any) -> str:
         ([([EVA], BINARY), ([TOM], BINARY)], ["BI?BI???"], "2 answers"),
         ([([EVA], {"_is_binary": True})] * 2, ["BI??????"], "2 answers"),
         ([([EVA], MANUAL), ([TOM, GRAZ], MANUAL)], ["BI?BI?B?"], "2 answers"),
-        ([([EVA, GRAZ], MANUAL), ([GRAZ, EVA], MANUAL)], ["BIOOOOBO"] * 2, "2 docs"),
-        ([([EVA], {}), ([TOM], {})], ["BIOOOOOO", "OOOBIOOO"], "2 docs"),
+        ([([EVA, GRAZ], MANUAL), ([GRAZ, EVA], MANUAL)], ["BIOOOOBO"] * 2, "2 documents"),
+        ([([EVA], {}), ([TOM], {})], ["BIOOOOOO", "OOOBIOOO"], "2 documents"),
         (
             [([EVA], MANUAL), ([TOM], MANUAL | {"answer": "reject"})],
             ["BIOOOOOO"],
