@@ -72,11 +72,18 @@ def run_page(page: Path, names: dict[str, Any]) -> list[str]:
     """
     commands: list[str] = []
     printed: str | None = ""  # None: the block was not run
+    lacks = False  # a block was not run, whose names others may use
     for block in blocks_of(page):
         if block.title:
             Path(block.title).write_text(block.text, encoding="utf-8")
         if block.language == "python":
-            printed = run_python(block.text, page.name, names)
+            try:
+                printed = run_python(block.text, page.name, names)
+            except NameError:
+                if not lacks:
+                    raise
+                printed = None
+            lacks |= printed is None
         elif block.language in ("bash", "console"):
             for line, shown in commands_of(block):
                 program = shlex.split(line)[0]
