@@ -514,7 +514,7 @@ class PairTable:
         return Products(self.powers[:-1], math.exp(min(-self.top, 700.0)))
 
     def tops(self, ahead: Sequence[float]) -> list[float]:
-        """Compute max_i ahead[i] + rows[i][j]. Most pairs have the score 0 and need no sum."""
+        """Compute the largest `ahead[i] + rows[i][j]` of all i. Most pairs have the score 0."""
         top = max(ahead)
         best = ahead.index(top)
         least = top - self.reach[best]

@@ -373,8 +373,11 @@ def test_a_full_disk_leaves_files_unchanged(command, trained_dir, tmp_path, monk
     for path in paths:
         path.write_text("old")
     monkeypatch.setattr("os.fsync", fail)
-    arguments = {"dump": (trained_dir, "-o", paths[0]), "example": ("ingredients", "--force")}
-    message = run(command, *arguments[command], code=1).stderr
+    arguments = {
+        "dump": (trained_dir, "-o", paths[0], "--force"),
+        "example": ("ingredients", "--force"),
+    }
+    message = run(command, *arguments[command], "--force", code=1).stderr
     assert "[SC319]" in message and "disk full" in message
     assert sorted(tmp_path.iterdir()) == paths and {path.read_text() for path in paths} == {"old"}
 
