@@ -28,7 +28,6 @@ from spacy_sparsecrf.interop.importing import import_model, set_weights
 
 from ..conftest import CONFIGS
 from ..support.commands import run
-from ..support.page_blocks import blocks_of
 from ..support.peers import PEERS, TESTS, crfsuite
 from ..support.reference_patterns import crfpp_outside, expand, wapiti_outside
 from ..support.sequences import make_xy
@@ -439,37 +438,3 @@ def test_features_that_patterns_write_alike_are_refused():
     with pytest.raises(SparseCRFError, match=r"SC614\].*several features.*'u:a/b/c'"):
         export(nlp.get_pipe("sparse_crf"), "Wapiti")
     export(nlp.get_pipe("sparse_crf"), "CRF++")
-
-
-# Words whose features have an escape, or whose characters are not single units of UTF-16.
-WORDS = ["x:y", "a\\b", "|=", "1,2", "12", "-7", "^1", "$2", "\U0001f600bc", "Straße", "ЁЖИК"]
-WORDS += ["aaaaab", "McX", "e"]
-
-
-@pytest.mark.filterwarnings("ignore:.*SCW220")
-@pytest.mark.parametrize("factory", ["sparse_crf", "sparse_crf_ner"])
-@pytest.mark.parametrize("command", ["node label.js"])
-def test_programs_on_the_page_label_as_the_pipeline(command, factory, tmp_path):
-    """They read weights as text, and compute the features themselves."""
-    program, name = command.split()
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not on the PATH")
-    [source] = [each.text for each in blocks_of(PAGE) if each.title == name]
-    (tmp_path / name).write_text(source, encoding="utf8")
-    templates = ["u:", "b:", "u:lower[-1]", "u:lower[0]", "u:lower[1]", "u:suffix(3)[0]"]
-    nlp, rng, examples = blank_with([*templates, "u:shape[0]"], factory), random.Random(3), []
-    for _ in range(80):
-        words = rng.choices(WORDS, k=rng.randint(1, 9))
-        ents = [rng.choice(["B-X", "B-Y", "O"]) if word > "a" else "O" for word in words]
-        doc = Doc(nlp.vocab, words=words, tags=[word[-1] for word in words], ents=ents)
-        examples.append(Example(Doc(nlp.vocab, words=words), doc))
-    train(nlp, examples[:40], 20)
-    pipe = nlp.get_pipe(factory)
-    (tmp_path / "weights.tsv").write_text("\n".join(pipe.dump()), encoding="utf8", newline="\n")
-    docs = [example.predicted for example in examples]
-    given = "".join(f"{' '.join(token.text for token in doc)}\n" for doc in docs)
-    own = {"cwd": tmp_path, "input": given, "encoding": "utf8", "stdout": subprocess.PIPE}
-    done = subprocess.run([program, name, "weights.tsv"], check=True, **own)
-    expected = [" ".join(pipe.label_data[y] for y in ids) for ids in pipe.predict(docs)]
-    assert done.stdout.splitlines() == expected
-    assert len({*done.stdout.split()}) > 2
