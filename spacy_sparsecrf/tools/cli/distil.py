@@ -56,7 +56,7 @@ def distil(
     from spacy.cli._util import import_code  # takes a second to import
 
     with reported():
-        check_free(target, force)
+        check_free(force, target)
         import_code(code)
         lesson, left_out = Lesson(spacy.blank(lang), sure), Counter[str]()
         texts = read_texts(source, left_out)
