@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 Compilation = Callable[[], Any]
@@ -18,21 +19,22 @@ class _Recorder:
 
     def __init__(self) -> None:
         self.compilations: dict[tuple[str, Any], Compilation] = {}
-        self._is_inside = False
+        self._threads_inside: set[int] = set()
 
     def compile(self, kernel: Any, compile: Callable[..., Any], signature: Any) -> Any:
         """Return what runs instead of a kernel's code for a signature."""
-        if not self._is_inside:
-            name = kernel.__name__, signature
-            self.compilations.setdefault(name, partial(compile, signature))
+        if get_ident() in self._threads_inside:
+            return kernel.py_func
+        name = kernel.__name__, signature
+        self.compilations.setdefault(name, partial(compile, signature))
         return partial(self._run, kernel.py_func)
 
     def _run(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        was_inside, self._is_inside = self._is_inside, True
+        self._threads_inside.add(get_ident())
         try:
             return function(*arguments, **named)
         finally:
-            self._is_inside = was_inside
+            self._threads_inside.remove(get_ident())
 
 
 @contextmanager
