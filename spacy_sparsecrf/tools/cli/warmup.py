@@ -39,6 +39,8 @@ def warmup(
     Compiled kernels are cached in the user's cache directory (~/.cache/spacy-sparsecrf on Linux),
     or in the directory that the environment variable NUMBA_CACHE_DIR names.
     """
+    from ..compile_ahead import train_entities  # imports numba
+
     logger.setLevel(logging.DEBUG if verbose else logger.level)
     start = time.perf_counter()
     with Task("Warming up"), warnings.catch_warnings():
@@ -50,6 +52,7 @@ def warmup(
         else:
             for config in all_kinds():
                 train_and_predict(config)
+            train_entities()
     seconds = time.perf_counter() - start
     msg.good(f"Kernels are compiled: {compiled.n_compiled} now, in {seconds:.1f} s")
 
