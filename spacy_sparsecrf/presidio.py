@@ -59,7 +59,7 @@ class SparseCRFRecognizer(EntityRecognizer):  # type: ignore[misc]
         """Return the entities of a text whose names are among `entities`."""
         doc = self.nlp(text)
         tokens = self.pipe.explain_doc(doc).tokens if self.explain else ()
-        results = []
+        recognized = []
         for entity, chance in zip(
             doc.ents, self.pipe.entity_probabilities(doc, doc.ents).clip(0, 1), strict=True
         ):
@@ -68,6 +68,7 @@ class SparseCRFRecognizer(EntityRecognizer):  # type: ignore[misc]
             reasons = [f"{x.feature} {x.difference:+.2f}" for x in strongest]
             reason = ", ".join([f"{entity.label_} {score:.3f}", *reasons])
             decision = AnalysisExplanation(self.name, score, textual_explanation=reason)
-            found = RecognizerResult(name, entity.start_char, entity.end_char, score, decision)
-            results += [found] if name in entities else []
-        return results
+            if name in entities:
+                start, end = entity.start_char, entity.end_char
+                recognized.append(RecognizerResult(name, start, end, score, decision))
+        return recognized

@@ -135,7 +135,7 @@ class Answers:
         self._spans = {text: [TeacherSpan(*span) for span in spans] for text, spans in pairs}
 
     def of(self, teacher: Teacher, texts: Iterable[Text]) -> Iterator[tuple[int, str, Answer]]:
-        """Yield texts with answers; ask the teacher for those that are missing."""
+        """Yield texts with answers, from the file or else from the teacher."""
         remaining = iter(texts)
         while chunk := [*islice(remaining, N_ASKED)]:
             unknown = [text for _, text in chunk if text not in self._spans]

@@ -38,6 +38,13 @@ Kind: TypeAlias = Annotated[
 Columns: TypeAlias = Annotated[
     str, typer.Option(help="Attributes of columns, as orth,tag,ner (default: orth, and B-X as ner)")
 ]
+Types: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        metavar="TYPES",
+        help="The only types that annotators looked for: other tokens may be of another type",
+    ),
+]
 
 
 def convert(
@@ -65,13 +72,7 @@ def convert(
         Unannotated | None,
         typer.Option(help="Treatment of records without annotation (default: refuse a mixture)"),
     ] = None,
-    annotated: Annotated[
-        list[str],
-        typer.Option(
-            metavar="TYPES",
-            help="The only types that annotators looked for: other tokens may be of another type",
-        ),
-    ] = [],  # noqa: B006
+    annotated: Types = [],  # noqa: B006
     renamed: Annotated[
         list[str],
         typer.Option("--map", metavar="OLD=NEW", help="New name of a label; OLD= leaves it out"),

@@ -17,7 +17,7 @@ from ...interop.label_survey import LabelSurvey
 from ...interop.teachers import Answers, Lesson, Text, load_teacher, read_texts
 from ...progress import Task
 from .common import Code, Force, check_free, load, reported
-from .convert import Share, save_docs
+from .convert import Share, Types, save_docs
 from .printing import msg, print_table
 
 
@@ -33,13 +33,7 @@ def distil(
         tuple[str, int] | None,
         typer.Option(metavar="STUDENT N", help="Ask for the N texts that a pipeline knows least"),
     ] = None,
-    annotated: Annotated[
-        list[str],
-        typer.Option(
-            metavar="TYPES",
-            help="The only types that the teacher looks for: other tokens may be of another type",
-        ),
-    ] = [],  # noqa: B006
+    annotated: Types = [],  # noqa: B006
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out texts that the teacher fails at")
     ] = False,
