@@ -20,8 +20,11 @@ from setuptools.command.sdist import sdist
 # The module imports nothing of the package.
 ADDRESSES = runpy.run_path("spacy_sparsecrf/errors.py")
 DOCUMENTATION, REPOSITORY = ADDRESSES["DOCUMENTATION"], ADDRESSES["REPOSITORY"]
-TARGET = re.compile(r"""(\]\(|\b(?:src|href)=")(?![\w+.-]+:|#)([^)"#]+)""")
-PICTURE = re.compile(r"!\[[^\]]*\]\((?!\w+:)[^)]*\)|<img [^>]*src=\"(?!\w+:)[^>]*>")
+TARGET = re.compile(r"""(\]\(|\b(?:src|srcset|href)=")(?![\w+.-]+:|#)([^)"#]+)""")
+PICTURE = re.compile(
+    r"""!\[[^\]]*\]\((?!\w+:)[^)]*\)|<picture>.*?</picture>|<img [^>]*src="(?!\w+:)[^>]*>""",
+    re.DOTALL,
+)
 LINK = re.compile(r"\[([^\]]*)\]\((?![\w+.-]+:|#)[^)]*\)")
 
 

@@ -153,7 +153,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if source == "index.md":
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         [middle] = re.findall(r"^## Install\n.*?(?=^## Documentation\n)", readme, re.M | re.S)
-        middle = re.sub(r"\]\(docs/", "](", middle)
+        middle = re.sub(r'(\]\(|=")docs/', r"\1", middle)
         markdown = markdown.replace("## Get started\n", f"{TRY}{middle}## Get started\n")
     parts = CODE.split(markdown)
     for i in range(0, len(parts), 2):

@@ -97,7 +97,7 @@ def test_the_metadata_has_addresses_and_the_summary_of_readme(dist):
     expected = {"Documentation": f"{DOCUMENTATION}/", "Repository": REPOSITORY}
     assert urls == expected | {"Changelog": changelog}
     assert metadata["Description-Content-Type"] == "text/markdown"
-    target = r'(?:\]\(|\b(?:src|href)=")([^)"]*)'
+    target = r'(?:\]\(|\b(?:src|srcset|href)=")([^)"]*)'
     before, after = (re.findall(target, text) for text in (readme, metadata.get_payload()))
     assert len(before) == len(after) > 30
     assert [each for each in after if not each.startswith("https://")] == []
