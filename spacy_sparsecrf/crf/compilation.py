@@ -25,13 +25,14 @@ _warn_once = cache(warn)  # of each message
 def watch_compilation(n_expected: int = N_OF_PREDICTION, helper: str = "") -> Any:
     """Report the compilation of kernels, and warn if they cannot be cached. Imports numba.
 
-    n_expected: about how many kernels the caller needs. helper: a module that compiles them when it
-    is run, in a second process, if none is cached and there is a second core.
+    n_expected: about how many kernels the caller needs. helper: a module, and its arguments, that
+    compiles them when it is run, in a second process, if none is cached and there is a second core;
+    the first that a process names counts.
     RETURNS: the listener. Its `with_notice` is whether to log `_NOTICE` before the first kernel;
-        n_compiled: number so far.
+        has_begun: whether there was a kernel, or no helper may start; n_compiled: number so far.
     """
     listener = _listener()
-    listener.n_expected, listener.helper = n_expected, helper
+    listener.n_expected, listener.helper = n_expected, listener.helper or helper
     return listener
 
 
@@ -45,7 +46,7 @@ def _listener() -> Any:
         """Receives numba's compile events; kernels compiled within others count too."""
 
         def __init__(self) -> None:
-            self.with_notice = True
+            self.with_notice, self.has_begun = True, False
             self.n_expected, self.n_compiled = N_OF_PREDICTION, 0
             self.helper = ""
             self._n_open, self._begun = 0, 0.0
@@ -56,9 +57,13 @@ def _listener() -> Any:
                 return
             _warn_of_faults(is_kept(kernel))
             directory = Path(kernel.stats.cache_path) if is_kept(kernel) else None
-            if directory and self.with_notice:
-                self.with_notice = False
-                _begin(directory, self.n_expected, self.helper)
+            if directory and not self.has_begun:
+                self.has_begun = True
+                if not any(directory.glob("*.nbc")):
+                    if self.with_notice:
+                        n = self.n_expected
+                        report(_NOTICE.format(n=n, seconds=round(1.5 * n)))
+                    _start(self.helper)
             if _spacy.isEnabledFor(logging.DEBUG):
                 report(f"Compiling {kernel.__name__}")
             if not self._n_open:
@@ -79,13 +84,6 @@ def _listener() -> Any:
     return listener
 
 
-def _begin(directory: Path, n_expected: int, helper: str) -> None:
-    """Log the notice and start the helper, unless the directory has kernels already."""
-    if not any(directory.glob("*.nbc")):
-        report(_NOTICE.format(n=n_expected, seconds=round(1.5 * n_expected)))
-        _start(helper)
-
-
 def _show(number: int, directory: Path | None, n_expected: int) -> Task:
     """Show that a kernel is compiled.
 
@@ -98,13 +96,13 @@ def _show(number: int, directory: Path | None, n_expected: int) -> Task:
 
 
 def _start(helper: str) -> None:
-    """Run a module in a process that ends at the latest with this one."""
+    """Run a module with arguments in a process that ends at the latest with this one."""
     n_cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     if not helper or n_cores < 2 or getattr(sys, "frozen", False):
         return
     with suppress(OSError):  # no memory, or no program to run
         process = subprocess.Popen(
-            [sys.executable, "-m", helper],
+            [sys.executable, "-m", *helper.split()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

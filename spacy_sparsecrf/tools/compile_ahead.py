@@ -1,10 +1,12 @@
-"""A second process that compiles kernels into the cache while the first training begins.
+"""A second process that compiles kernels while the first training, or `warmup`, does.
 
 It trains entities of the default config on three Docs, with kernels as plain Python, which tells
-what the training will call, and compiles it from the end, where the other process comes last.
+what the training will call, and compiles it from the end, where the other process comes last. With
+the argument `warmup`, it then trains what this command does, from the end too.
 """
 
 import pkgutil
+import sys
 import warnings
 from importlib import import_module
 
@@ -24,12 +26,17 @@ _LONGEST = "minibatch_pass"
 def main() -> None:
     """Compile what a training compiles, in another order."""
     # A helper has no helper, also where nothing is cached when it begins.
-    watch_compilation().with_notice = False
+    watch_compilation().has_begun = True
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         compilations = compilations_of_training()
-    for compile in compilations:
-        compile()
+        for compile in compilations:
+            compile()
+        if sys.argv[1:] == ["warmup"]:
+            from .cli.warmup import all_kinds, train_and_predict
+
+            for config in reversed(list(all_kinds())):
+                train_and_predict(config)
 
 
 def compilations_of_training() -> list[Compilation]:

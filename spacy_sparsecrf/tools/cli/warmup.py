@@ -22,6 +22,7 @@ from ...progress import Task
 from ...registry import crf_solvers
 from .printing import msg
 
+_HELPER = "spacy_sparsecrf.tools.compile_ahead warmup"
 _OWLQN = "spacy_sparsecrf.OWLQN.v1"
 # Includes a bigram template, which needs additional kernels.
 _TEMPLATES = [*DEFAULT_TEMPLATES, "b:lower[0]"]
@@ -45,7 +46,7 @@ def warmup(
     start = time.perf_counter()
     with Task("Warming up"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseCRFWarning)
-        compiled = watch_compilation()
+        compiled = watch_compilation(helper="" if prediction else _HELPER)
         compiled.with_notice = False
         if prediction:
             _predict()
