@@ -14,7 +14,7 @@ from typing import Any
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..errors import Errors, SparseCRFError, brief
+from ..errors import brief
 from ..pipeline.data_checks import LANG
 from .columns import Source, lines_of
 from .records import Mark, Record
@@ -26,6 +26,7 @@ _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop
 _LABELS = ("label", "labels", "tag", "type", "entity", "entity_group")
 _TOKEN, _DOC_TOKEN = {"id", "start", "end", "text"}, {"id", "start", "end"}  # `doc.to_json()`
 _NO = ("reject", "ignore")
+_SKIPPED = ("was_cancelled", "skipped")
 # Keys of answers: Prodigy, and Label Studio's short export, leave out an empty annotation.
 _ANSWERS = ("answer", "annotation_id")
 _OF_TOOLS = frozenset(["spans", "label", "labels", "entities", "relations"])  # no lists there
@@ -38,20 +39,14 @@ _KNOWN = "text with spans of Prodigy, Doccano or Label Studio, or a Doc as JSON"
 class JsonReader:
     """Reads a JSON file: a record in each line, or a list of records, or one of them.
 
-    lang: language of Docs that `doc.to_json()` wrote; merges: whether records may be answers about
-    parts of a text, see `merged`; otherwise accepted ones are complete.
+    lang: language of Docs that `doc.to_json()` wrote.
     """
 
-    def __init__(self, source: Source[Record], lang: str, merges: bool) -> None:
-        self._source, self._lang, self._merges, self._vocab = source, lang, merges, Vocab()
-        self._has_spans = False
-        self._keys: dict[str, None] = {}  # of records
+    def __init__(self, source: Source[Record], lang: str = "") -> None:
+        self._source, self._lang, self._vocab = source, lang, Vocab()
 
     def entries(self) -> Iterator[Record]:
-        """Yield the records. `Source.invalid` lists records that cannot be read.
-
-        RAISES: SparseCRFError, at the end, for a file without spans.
-        """
+        """Yield the records. `Source.invalid` lists records that cannot be read."""
         for position, value in self.values():
             with self._source.read(position):
                 json.dumps(value, ensure_ascii=False).encode()  # refuses lone surrogates
@@ -62,9 +57,6 @@ class JsonReader:
                     raise ValueError(shown) from error
                 if record:
                     yield record
-        if self._keys and not self._has_spans and not self._source.invalid:
-            values = {"own": ", ".join(self._keys)[:200], "keys": ", ".join(_SPANS)}
-            raise SparseCRFError(Errors.SC625.format(path=self._source.path, **values))
 
     def values(self) -> Iterator[tuple[str, Any]]:
         """Yield the place and the value of each record."""
@@ -82,7 +74,6 @@ class JsonReader:
     def _doc(self, place: str, value: Mapping[str, Any]) -> Record:
         """Return the record of a Doc that `doc.to_json()` wrote."""
         doc = Doc(self._vocab).from_json(dict(value))
-        self._has_spans = True
         if doc.has_annotation("DEP"):
             self._source.left_out["Docs with dependencies, which are not kept"] += 1
         doc.user_data[LANG] = self._lang
@@ -95,16 +86,13 @@ class JsonReader:
             raise TypeError("no object")
         if _is_of_doc(value):
             return self._doc(place, value)
-        value = self._accepted(value)
         is_binary = value.get("_view_id") == "ner" or value.get("_is_binary") is True
-        is_binary = self._merges and is_binary
-        is_rejected = value.get("answer") == "reject"
-        if value.get("answer") == "ignore" or (is_rejected and not is_binary):
+        answer = value.get("answer")
+        if answer in _NO and not (is_binary and answer == "reject"):
             self._source.left_out["records whose answer is reject or ignore"] += 1
             return None
         if isinstance(value.get("data"), Mapping) and not (value := self._task(value)):
             return None
-        self._keys.update(dict.fromkeys(value))
         if str(_first_of(value, _TEXTS)).strip() == "" and not self._marks_of(value):
             self._source.left_out["records without text"] += 1
             return None
@@ -114,43 +102,39 @@ class JsonReader:
         tokens = [_ends_of(token) for token in _list_of(value, "tokens")] or None
         document = str(value.get("document", value.get("doc_id", "")))
         hashed = value.get("_input_hash")
-        task = (str(hashed), text) if self._merges and (is_binary or hashed is not None) else None
+        marks = self._marks_of(value)
+        is_partial = is_binary or not all(mark.is_accepted for mark in marks)
+        if answer == "reject":
+            marks = [mark._replace(is_accepted=False) for mark in marks]
+        task = (str(hashed), text) if is_partial or hashed is not None else None
         is_answer = any(value.get(key) is not None for key in _ANSWERS)
         is_annotated = is_answer or any(value[key] is not None for key in _keys_of(value))
+        gap = "" if is_annotated else _known(value, _SPANS)
         return Record(
             place=place,
             text=text,
-            marks=self._marks_of(value),
+            marks=marks,
             tokens=tokens,
             document=document,
             task=task,
-            is_partial=is_binary,
-            is_rejected=is_rejected,
-            is_annotated=is_annotated,
+            is_partial=is_partial,
+            gap=gap,
         )
-
-    def _accepted(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a record without spans that have another answer, as if answered one by one."""
-        spans = value["spans"] if _is_list(value, "spans") else []
-        refused = [x for x in spans if isinstance(x, Mapping) and x.get("answer") in _NO]
-        if not refused:
-            return value
-        self._source.left_out["rejected spans (another span may be there)"] += len(refused)
-        spans = [span for span in spans if span not in refused]
-        return {**value, "spans": spans, "_is_binary": True}
 
     def _task(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a task of Label Studio as a record with the first annotation, or an empty one.
 
-        Cancelled annotations are skipped.
+        Annotations that were skipped, or that a reviewer rejected, are left out.
         """
         every = _list_of(value, "annotations") or _list_of(value, "completions")
-        done = [task for task in every if not task.get("was_cancelled")]
+        done = [annotation for annotation in every if not _is_refused(annotation)]
         if not done:
             why = "tasks that nobody annotated"
             if value.get("predictions"):
                 why = "tasks that have predictions only (accept them in the tool)"
-            self._source.left_out["tasks whose annotations were cancelled" if every else why] += 1
+            if every:
+                why = "tasks whose annotations were skipped, cancelled or rejected"
+            self._source.left_out[why] += 1
             return {}
         if len(done) > 1:
             self._source.left_out["further annotations of a task (the first is read)"] += 1
@@ -166,10 +150,18 @@ class JsonReader:
         keys = _keys_of(value)
         if not keys:
             return []
-        self._has_spans = True
         # Other values, and an empty list, do not hide a list.
         key = min(keys, key=lambda key: (not _is_list(value, key), not value[key]))
-        return [mark for span in _list_of(value, key, "a list of spans") for mark in _marks(span)]
+        return [
+            mark for span in _list_of(value, key, "a list of spans") for mark in read_marks(span)
+        ]
+
+
+def _is_refused(annotation: Mapping[str, Any]) -> bool:
+    """Return whether an annotation of Label Studio was skipped, or its last review rejects it."""
+    reviews = _list_of(annotation, "reviews")
+    is_rejected = any(review.get("accepted") is False for review in reviews[-1:])
+    return is_rejected or any(annotation.get(key) for key in _SKIPPED)
 
 
 def is_json(text: str) -> bool:
@@ -236,9 +228,9 @@ def _first_of(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def _fields_of(value: Any) -> Mapping[str, Any]:
-    """Return the fields of a span or token: an object, or a list [start, end, label]."""
+    """Return the fields of a span or token: an object, or a list of them."""
     if isinstance(value, (list, tuple)):
-        return dict(zip(("start", "end", "label"), value, strict=False))
+        return dict(zip(("start", "end", "label", "probability"), value, strict=False))
     if not isinstance(value, Mapping):
         return {}
     inner = value.get("points") or [value.get("span")]
@@ -257,15 +249,20 @@ def _ends_of(value: Any) -> tuple[int, int]:
 
 def _number(value: Any) -> Any:
     """Return a whole number that is written as 11.0, "11" or "11.0"; other values unchanged."""
+    if hasattr(value, "dtype"):
+        return int(value)
     with suppress(ValueError):
         value = float(value) if isinstance(value, str) else value
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _marks(value: Any) -> list[Mark]:
-    """Return the marks of a span, one for each label and part."""
+def read_marks(value: Any) -> list[Mark]:
+    """Return the marks of a span, one for each label and part.
+
+    value: an object, or a list of start, end, label, and perhaps a probability.
+    """
     if len(points := _fields_of(value).get("points") or ()) > 1:
-        return [mark for part in points for mark in _marks({**value, "points": [part]})]
+        return [mark for part in points for mark in read_marks({**value, "points": [part]})]
     fields = _fields_of(value)
     start, end = _ends_of(value)
     text, named = fields.get("text"), _first_of(fields, _LABELS)
@@ -277,7 +274,8 @@ def _marks(value: Any) -> list[Mark]:
             keys = _known(fields, _LABELS) if named is None else ""
             raise ValueError(f"span {start}:{end} has the label {repr(label)[:60]}{keys}")
     covered = text if isinstance(text, str) else None
-    return [Mark(start, end, label.strip(), covered) for label in labels]
+    chance, is_accepted = fields.get("probability", 1.0), fields.get("answer") not in _NO
+    return [Mark(start, end, label.strip(), covered, chance, is_accepted) for label in labels]
 
 
 def read_brat(source: Source[Record]) -> Iterator[Record]:
@@ -297,12 +295,15 @@ def read_brat(source: Source[Record]) -> Iterator[Record]:
 
 def _brat_record(source: Source[Record], path: Path) -> Record:
     """Return the record of an .ann file. RAISES: ValueError."""
-    path.stat()  # refuses a path that does not exist
+    is_empty = not path.stat().st_size  # refuses a path that does not exist
     written, marks = path.with_suffix(".txt"), []
     if not written.is_file():
         raise ValueError(f"its .txt file, {written}, does not exist")
     text = _text_of({"text": "\n".join(read_lines(written))})
     path.stem.encode()  # refuses names that are not Unicode
+    # An empty file is made for each text before its annotation.
+    what = "texts whose .ann is empty, as before annotation (read as texts without entities)"
+    source.left_out[what] += is_empty
     for number, line in lines_of(path):
         if not line.startswith("T"):
             source.left_out["annotations that are not spans"] += bool(line.strip())

@@ -1,7 +1,7 @@
 """Sentences in columns -> Docs, and back."""
 
-import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -145,12 +145,10 @@ def _spans(
             fitting = " or ".join(other for other in ColumnScheme if _fits(every, other))
             fits = f"{fitting or 'none of ' + ', '.join(ColumnScheme)} fits all lines"
             remedy = f"Correct it, or choose another --scheme: {fits}"
-            n_inner = sum(sentence[0].startswith("I-") for sentence in every)
-            begun = [[re.sub("^I-", "B-", first), *others] for first, *others in every]
+            firsts = Counter(labels[0][:2] for labels in every)
             # In IOB1, no sentence begins with B-.
-            has_begin = any(sentence[0].startswith("B-") for sentence in every)
-            if n_inner and has_begin and _fits(begun, scheme):
-                what = f"In {n_inner} of {len(every)} sentences the first label is I-"
+            if firsts["I-"] and firsts["B-"]:
+                what = f"In {firsts['I-']} of {len(every)} sentences the first label is I-"
                 how = f"number the sentences in a column {SENTENCE!r} of --columns"
                 remedy = f"{what}: correct the ends of sentences, or {how}"
             where = {"path": source.path, "line": rows[error.index].line}

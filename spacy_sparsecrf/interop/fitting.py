@@ -68,21 +68,21 @@ class RecordReader:
     """Creates the Docs of a file of records; `source.left_out` counts what is changed.
 
     nlp: its tokenizer splits texts without tokens; key: store all spans in `doc.spans` under this
-    key; default: spans become entities, of which the longest of overlapping ones is kept; longest:
-    with a key, keep the longest of a type; misfit: treatment of spans that do not fit the tokens;
+    key, and of overlapping ones of a type the longest; default: spans become entities, of which the
+    longest of overlapping ones is kept; misfit: treatment of spans that do not fit the tokens;
     default: expand up to MOST_MISFITS of them; skips_invalid: whether to leave out records that
     cannot be read; unannotated: treatment of records without annotation; default: refuse a file
-    that has others; labels: their new names; misfits: spans
-    that do not fit, for messages; n_marks: number of spans.
+    that has others; sure: tokens of spans with a smaller probability have missing labels; labels:
+    new names of labels; misfits: spans that do not fit, for messages; n_marks: number of spans.
     """
 
     source: Source[Record]
     nlp: Language
     key: str = ""
-    longest: bool = False
     misfit: Misfit | None = None
     skips_invalid: bool = False
     unannotated: Unannotated | None = None
+    sure: float = 0.0
     labels: LabelMap = field(default_factory=LabelMap)
     misfits: list[str] = field(default_factory=list)
     n_marks: int = 0
@@ -94,13 +94,13 @@ class RecordReader:
         RAISES: SparseCRFError at the end: for invalid records, or spans that do not fit the tokens,
             with the likely cause, and if there is no text.
         """
-        is_empty = True
+        n_docs = 0
         for record in merged(map(self._renamed, self._annotated()), self.source):
             with self.source.read(record.place):
                 yield self._doc(record)
-                is_empty = False
+                n_docs += 1
         self._check()
-        if is_empty:
+        if not n_docs:
             left_out = "; ".join(f"{n} {what}" for what, n in (+self.source.left_out).items())
             remedy = f"Left out: {left_out}. Give annotated texts" if left_out else "Check the path"
             raise SparseCRFError(Errors.SC612.format(path=self.source.path, remedy=remedy))
@@ -109,38 +109,38 @@ class RecordReader:
         """Return the records to read. RAISES: SparseCRFError if only some have annotation."""
         self.records = self._recounted([*self.source.entries()])
         records = joined([*self._valid()], self.source)
-        gaps = [record for record in records if not record.is_annotated]
-        n, n_gaps = len(records) - len(gaps), len(gaps)
-        if gaps and n and self.unannotated is None:
-            values = {"path": self.source.path, "n": n, "gaps": n_gaps, "first": gaps[0].place}
-            raise SparseCRFError(Errors.SC671.format(**values))
-        if self.unannotated is Unannotated.skip:
-            self.source.left_out["records without annotation (left out)"] += n_gaps
-            return [record for record in records if record.is_annotated]
-        how = (self.unannotated or Unannotated.outside).value
-        self.source.left_out[f"records without annotation (read as {how})"] += n_gaps
-        return records
+        gaps = [record for record in records if record.gap]
+        n = len(records) - len(gaps)
+        if gaps and self.unannotated is None:
+            message = Errors.SC671 if n or self.source.invalid else Errors.SC625
+            values = {"path": self.source.path, "n": n, "gaps": len(gaps), "first": gaps[0].place}
+            raise SparseCRFError(message.format(**values, keys=gaps[0].gap))
+        if self.unannotated:
+            how = f"records without annotation ({self.unannotated.value})"
+            self.source.left_out[how] += len(gaps)
+        is_left_out = self.unannotated is Unannotated.skip
+        return [record for record in records if not (record.gap and is_left_out)]
 
     def _recounted(self, records: list[Record]) -> list[Record]:
         """Return records with offsets in the text if most that misfit count line ends otherwise."""
+
+        def fits(record: Record, change: Change) -> bool:
+            return _n_fit([record], self.nlp, change) == len(record.marks)
+
         wrong = [
             i
             for i, record in enumerate(records)
             if "\n" in record.text
             and any(_cuts(mark, record.text) for mark in record.marks)
-            and _n_fit([record], self.nlp, _NONE) < len(record.marks)
+            and not fits(record, _NONE)
         ]
         for what, change in _LINE_ENDS.items():
-            n_fit = {i: _n_fit([records[i]], self.nlp, change) for i in wrong}
-            mended = [i for i in wrong if n_fit[i] == len(records[i].marks)]
+            mended = [i for i in wrong if fits(records[i], change)]
             if 2 * len(mended) > len(wrong):
                 self.source.left_out[f"texts whose {what} (read so)"] += len(mended)
                 for i in mended:
-                    index_of = _indices(records[i].text, change[0])
-                    marks = [
-                        mark._replace(start=index_of[mark.start], end=index_of[mark.end])
-                        for mark in records[i].marks
-                    ]
+                    at = _indices(records[i].text, change[0])
+                    marks = [x._replace(start=at[x.start], end=at[x.end]) for x in records[i].marks]
                     records[i] = records[i]._replace(marks=marks)
                 break
         return records
@@ -171,24 +171,31 @@ class RecordReader:
             return record.doc
         doc = tokenized(record, self.nlp.make_doc)
         doc.user_data[LANG] = self.nlp.lang
-        if self.unannotated is Unannotated.missing and not record.is_annotated:
+        if self.unannotated is Unannotated.missing and record.gap:
             return doc
         if record.document:
             doc.user_data[DOCUMENT] = record.document
-        spans: dict[str, list[Span]] = defaultdict(list)
-        for mark in record.marks:
-            spans[mark.label if self.key else ""] += self._span(doc, mark, record.place)
-        distinct = [*dict.fromkeys(span for of_label in spans.values() for span in of_label)]
+        probability_of = {
+            span: mark.probability
+            for mark in record.marks
+            for span in self._span(doc, mark, record.place)
+        }
+        distinct: Sequence[Span] = [*probability_of]
         if not self.key:
             distinct = self._without_twins(distinct)
-            spans = {"": distinct}
-        apart = sorted(span for of_label in spans.values() for span in filter_spans(of_label))
-        how = "of their type (see --longest)" if self.key else "(--spans KEY keeps all)"
+        groups: dict[str, list[Span]] = defaultdict(list)
+        for span in distinct:
+            groups[span.label_ if self.key else ""].append(span)
+        apart = sorted(span for group in groups.values() for span in filter_spans(group))
+        how = "of their type" if self.key else "(--spans KEY keeps those of other types)"
         self.source.left_out[f"spans that overlap longer ones {how}"] += len(distinct) - len(apart)
         if self.key:
-            doc.spans[self.key] = apart if self.longest else sorted(distinct)
+            doc.spans[self.key] = apart
         else:
-            doc.set_ents(apart, default="missing" if record.is_partial else "outside")
+            unsure = [span for span in apart if probability_of[span] < self.sure]
+            sure = [span for span in apart if span not in unsure]
+            default = "missing" if record.is_partial else "outside"
+            doc.set_ents(sure, missing=unsure, default=default)
         return doc
 
     def _without_twins(self, spans: Iterable[Span]) -> list[Span]:
@@ -259,8 +266,7 @@ def likely_causes(records: Sequence[Record], nlp: Language) -> str:
         for lang, tokens in langs.items()
         if lang != nlp.lang
     }
-    every = _CHANGES | _LINE_ENDS
-    n_fit |= {what: _n_fit(records, nlp, change) for what, change in every.items()}
+    n_fit |= {what: _n_fit(records, nlp, change) for what, change in _CHANGES.items()}
     n, best = sum(len(record.marks) for record in records), max(n_fit.values())
     if best < (1 - MOST_MISFITS) * n or best <= _n_fit(records, nlp, _NONE):
         return ""

@@ -94,11 +94,11 @@ def open_source(
     return read_columns(layout, columns)
 
 
-def open_records(path: Path, kind: Format, lang: str, merges: bool) -> Source[Record]:
-    """Open a file of texts with character spans. lang, merges: see `JsonReader`."""
+def open_records(path: Path, kind: Format, lang: str) -> Source[Record]:
+    """Open a file of texts with character spans. lang: see `JsonReader`."""
     if kind is Format.brat:
         return Source(path, read_brat)
-    return Source(path, lambda source: JsonReader(source, lang, merges).entries())
+    return Source(path, lambda source: JsonReader(source, lang).entries())
 
 
 def read_crfsuite(path: Path, attribute: str, label: str) -> Source[Sentence]:
@@ -117,7 +117,9 @@ def read_crfsuite(path: Path, attribute: str, label: str) -> Source[Sentence]:
                 return Row(number, [field.removeprefix(f"{attribute}="), gold])
         names = ", ".join(field.partition("=")[0] for field in fields) or "no attributes"
         wanted = f"line {number}: no attribute is {attribute or 'NAME'}=VALUE"
-        reason = f"{wanted}; name that of the words, as in --attribute 'w[0]'; it has: {names}"
+        reason = (
+            f"{wanted}; name that of the words, as in --columns 'orth=w[0],ner'; it has: {names}"
+        )
         raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
 
     def sentences(_: object) -> Iterator[Sentence]:

@@ -17,22 +17,21 @@ from .label_map import LabelMap
 class LabelSurvey:
     """Counts the labels of converted Docs.
 
-    source: name of the file, which is noted in the Docs; lang: of the Docs; annotated: the only
+    source: name of the file, which is noted in the Docs; annotated: the only
     types that annotators looked for, which are noted too; empty: all.
     """
 
     source: str
-    lang: str
     annotated: Sequence[str]
     labels: LabelMap
     types: TypeCounts = field(default_factory=TypeCounts)
     tags: TypeCounts = field(default_factory=lambda: TypeCounts(""))
 
     @classmethod
-    def of(cls, source: Path, lang: str, types: Iterable[str], labels: LabelMap) -> "LabelSurvey":
+    def of(cls, source: Path, types: Iterable[str], labels: LabelMap) -> "LabelSurvey":
         """Create a survey. types: for `annotated`, names or several, separated by commas."""
         names = (name.strip() for name in ",".join(types).split(","))
-        return cls(source.name, lang, annotated=[*filter(None, names)], labels=labels)
+        return cls(source.name, annotated=[*filter(None, names)], labels=labels)
 
     def add(self, doc: Doc) -> Doc:
         """Count the labels of a Doc. RETURNS: the Doc."""

@@ -1,6 +1,7 @@
 """Texts with character spans, common to all files of annotation tools."""
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -15,12 +16,18 @@ from .schemes import OUTSIDE
 
 
 class Mark(NamedTuple):
-    """A span of characters start:end with a label. text: its text as in the file, or None."""
+    """A span of characters start:end with a label.
+
+    text: its text as in the file, or None; probability: 1 if whoever labelled it has none;
+    is_accepted: False if an annotator rejected it.
+    """
 
     start: int
     end: int
     label: str
     text: str | None = None
+    probability: float = 1.0
+    is_accepted: bool = True
 
 
 class Record(NamedTuple):
@@ -29,8 +36,8 @@ class Record(NamedTuple):
     place: its position in the file, for messages; tokens: character offsets (start, end) of the
     file's own tokens, or None; document: name of the document that it is part of, or ""; task: the
     same for all answers about a text, or None; is_partial: whether other tokens may be in a span,
-    too; is_rejected: whether the marks are wrong; is_annotated: whether the
-    file has annotation of it; doc: with all annotation, if the file has it.
+    too; gap: keys of a record that has no annotation, for messages; doc: with all annotation, if
+    the file has it.
     """
 
     place: str
@@ -40,8 +47,7 @@ class Record(NamedTuple):
     document: str = ""
     task: object = None
     is_partial: bool = False
-    is_rejected: bool = False
-    is_annotated: bool = True
+    gap: str = ""
     doc: Doc | None = None
 
 
@@ -60,7 +66,7 @@ def trimmed(mark: Mark, source: str) -> Mark:
 
     source: the record's text. RAISES: ValueError if the mark is no part of it.
     """
-    start, end, label, covered = mark
+    start, end, label, covered, *_ = mark
     if not 0 <= start < end <= len(source):
         n = len(source)
         raise ValueError(f"{label} {start}:{end} is not a part of the text of {n} characters")
@@ -72,7 +78,7 @@ def trimmed(mark: Mark, source: str) -> Mark:
             f"{label} {start}:{end} is {brief(text)} in the text, not {brief(covered)}{where}"
         )
     start += len(text) - len(text.lstrip())
-    return Mark(start, start + len(text.strip()), label)
+    return mark._replace(start=start, end=start + len(text.strip()), text=None)
 
 
 def joined(records: Sequence[Record], source: Source[Record]) -> Sequence[Record]:
@@ -105,12 +111,9 @@ def merged(records: Iterable[Record], source: Source[Record]) -> Iterator[Record
     Tokens without an accepted mark may be in another span. Of records that contradict each other,
     the later one is right.
     """
-    answers: dict[object, list[Record]] = {}
-    for record in records:
-        if record.task is None:
-            yield record
-        else:
-            answers.setdefault(record.task, []).append(record)
+    answers: dict[object, list[Record]] = defaultdict(list)
+    for i, record in enumerate(records):
+        answers[i if record.task is None else record.task].append(record)
     lost: list[str] = []
     for of_text in answers.values():
         n_answers = len({frozenset(answer.marks) for answer in of_text})
@@ -120,7 +123,7 @@ def merged(records: Iterable[Record], source: Source[Record]) -> Iterator[Record
         is_accepted = _accepted(of_text, lost)
         marks = [mark for mark in is_accepted if is_accepted[mark]]
         n_rejected = len(is_accepted) - len(marks)
-        what = "answers about texts are merged, other tokens are missing (--no-merge)"
+        what = "answers about texts are merged, other tokens are missing"
         source.left_out[what] += len(of_text)
         source.left_out["rejected spans (another span may be there)"] += n_rejected
         if marks:
@@ -136,11 +139,11 @@ def _accepted(records: Sequence[Record], lost: list[str]) -> dict[Mark, bool]:
     """
     accepted: dict[Mark, bool] = {}
     for record in records:
-        marks = dict.fromkeys(record.marks, not record.is_rejected)
+        marks = {mark._replace(is_accepted=True): mark.is_accepted for mark in record.marks}
+        right = [mark for mark in marks if marks[mark]]
         for mark, is_accepted in [*accepted.items()]:
-            crosses = any(x.start < mark.end and mark.start < x.end for x in marks)
-            is_crossed = is_accepted and not record.is_rejected and crosses
-            if is_accepted != marks[mark] if mark in marks else is_crossed:
+            crosses = any(x.start < mark.end and mark.start < x.end for x in right)
+            if is_accepted != marks[mark] if mark in marks else is_accepted and crosses:
                 lost.append(
                     f"{mark.label} {brief(record.text[mark.start : mark.end])} ({record.place})"
                 )
@@ -149,7 +152,7 @@ def _accepted(records: Sequence[Record], lost: list[str]) -> dict[Mark, bool]:
     return accepted
 
 
-def split(docs: Sequence[Doc], shares: Sequence[float], seed: int) -> list[list[Doc]]:
+def split(docs: Sequence[Doc], shares: Sequence[float]) -> list[list[Doc]]:
     """Split Docs randomly without splitting a document, unless there is but one.
 
     Documents of the same text are in the same part.
@@ -161,7 +164,7 @@ def split(docs: Sequence[Doc], shares: Sequence[float], seed: int) -> list[list[
     for i, doc in enumerate(docs):
         documents.setdefault(doc.user_data.get(DOCUMENT, i), []).append(i)
     units = list(documents.values()) if len(documents) > 1 else [[i] for i in range(len(docs))]
-    random.Random(seed).shuffle(units)
+    random.Random(0).shuffle(units)
     groups: dict[tuple[str, ...], list[int]] = {}
     for unit in reversed(units):
         groups.setdefault(tuple(docs[i].text for i in unit), []).extend(unit)

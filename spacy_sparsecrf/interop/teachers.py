@@ -8,37 +8,27 @@ from heapq import nsmallest
 from itertools import islice, pairwise
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import filter_spans
 
 from ..atomic_write import write_files
 from ..errors import Errors, SparseCRFError, nearest
-from ..pipeline.data_checks import LANG
 from ..pipeline.targets.entities import Entities
-from .records import Mark, trimmed
+from .annotation_tools import read_marks
+from .records import Mark, Record, trimmed
 from .text_files import read_lines
 
 N_ASKED = 16
 """Texts of a call of the teacher, whose answers are lost if it is interrupted."""
 
 
-class TeacherSpan(NamedTuple):
-    """A span of characters start:end, with a label. probability: None if the teacher has none."""
-
-    start: int
-    end: int
-    label: str
-    probability: float | None = None
-
-
-# Returns for each text the values of guesses.
+# Returns for each text the spans, see `read_marks`.
 Teacher: TypeAlias = Callable[[Sequence[str]], Iterable[Iterable[Any]]]
 Text: TypeAlias = tuple[int, str]  # its number in the file, from 1
-Answer: TypeAlias = list[TeacherSpan] | Exception
+Answer: TypeAlias = list[Mark] | Exception
 
 
 def load_teacher(name: str) -> Teacher:
@@ -57,15 +47,15 @@ def load_teacher(name: str) -> Teacher:
     return teacher
 
 
-def _entities(nlp: Language, doc: Doc) -> list[TeacherSpan]:
+def _entities(nlp: Language, doc: Doc) -> Iterable[tuple[Any, ...]]:
     """Return the entities of a Doc, with probabilities if the last sparse CRF knows all."""
-    chances: Sequence[float | None] = [None] * len(doc.ents)
+    chances: Sequence[float] = [1.0] * len(doc.ents)
     pipes: list[Any] = [pipe for _, pipe in nlp.pipeline]
     for pipe in (x for x in pipes if isinstance(getattr(x, "target", None), Entities)):
         if {entity.label_ for entity in doc.ents} <= {*pipe.labels}:
             chances = pipe.entity_probabilities(doc, doc.ents).clip(0, 1)
     pairs = zip(doc.ents, chances, strict=True)
-    return [TeacherSpan(x.start_char, x.end_char, x.label_, chance) for x, chance in pairs]
+    return [(x.start_char, x.end_char, x.label_, chance) for x, chance in pairs]
 
 
 def read_texts(path: Path, left_out: Counter[str]) -> Iterator[Text]:
@@ -88,96 +78,82 @@ def read_texts(path: Path, left_out: Counter[str]) -> Iterator[Text]:
             yield number, text
 
 
-def ask(teacher: Teacher, texts: Sequence[str]) -> list[Answer]:
-    """Return the teacher's spans in each text, or the error that it raises for it alone."""
+def answered(
+    path: Path, name: str, teacher: Teacher, texts: Iterable[Text]
+) -> Iterator[tuple[int, str, Answer]]:
+    """Yield texts with answers: from a file, or else of the teacher, which are added to it.
+
+    path: of lines of JSON, with which an interrupted run is resumed; name: of the teacher.
+    RAISES: SparseCRFError if the file has answers of another teacher.
+    """
+    written = path.read_bytes() if path.exists() else b""
+    # The last line may be incomplete.
+    complete = written[: written.rfind(b"\n") + 1] or json.dumps(name).encode() + b"\n"
+    header, *pairs = map(json.loads, complete.splitlines())
+    if header != name:
+        raise SparseCRFError(Errors.SC676.format(path=path, other=header, teacher=name))
+    answers: dict[str, Answer] = {text: [Mark(*mark) for mark in marks] for text, marks in pairs}
+    write_files(path.parent, {path.name: complete}, "OUT")
+    remaining = iter(texts)
+    with path.open("ab") as file:
+        while chunk := [*islice(remaining, N_ASKED)]:
+            unknown = [text for _, text in chunk if text not in answers]
+            answers |= zip(unknown, _ask(teacher, unknown) if unknown else (), strict=True)
+            for text in unknown:
+                if isinstance(answers[text], list):
+                    file.write(json.dumps([text, answers[text]]).encode() + b"\n")
+            file.flush()
+            yield from ((number, text, answers[text]) for number, text in chunk)
+
+
+def _ask(teacher: Teacher, texts: Sequence[str]) -> list[Answer]:
+    """Return the teacher's marks in each text, or the error that it raises for it alone."""
     try:
         return [_checked(spans, text) for spans, text in zip(teacher(texts), texts, strict=True)]
     except Exception as error:  # a teacher may raise anything
         if len(texts) == 1:
             return [error]
-    return [answer for text in texts for answer in ask(teacher, [text])]
+    return [answer for text in texts for answer in _ask(teacher, [text])]
 
 
-def _checked(spans: Iterable[Any], text: str) -> list[TeacherSpan]:
-    """Return the spans in a text, ascending. RAISES: ValueError for an invalid one."""
-    guesses = []
-    for values in spans:
-        guess = TeacherSpan(*values)
-        chance = None if guess.probability is None else float(guess.probability)
-        if not 0 <= (chance or 0) <= 1 or not isinstance(guess.label, str):
-            raise ValueError(f"{guess} has no label, or no probability from 0 to 1")
-        mark = trimmed(Mark(int(guess.start), int(guess.end), guess.label), text)
-        guesses.append(TeacherSpan(mark.start, mark.end, mark.label, chance))
-    guesses.sort(key=lambda guess: guess.start)
-    for guess, following in pairwise(guesses):
-        if following.start < guess.end:
-            raise ValueError(f"{guess} and {following} overlap")
-    return [guess for guess in guesses if guess.start < guess.end]
-
-
-class Answers:
-    """The answers of a teacher so far, in a file, from which an interrupted run is resumed.
-
-    path: of lines of JSON; name: of the teacher.
-    RAISES: SparseCRFError if the file has answers of another teacher.
-    """
-
-    def __init__(self, path: Path, name: str) -> None:
-        answered = path.read_bytes() if path.exists() else b""
-        # The last line may be incomplete.
-        complete = answered[: answered.rfind(b"\n") + 1] or json.dumps(name).encode() + b"\n"
-        header, *pairs = map(json.loads, complete.splitlines())
-        if header != name:
-            message = Errors.SC676.format(path=path, other=header, teacher=name)
-            raise SparseCRFError(message)
-        write_files(path.parent, {path.name: complete}, "OUT")
-        self.file = path.open("ab")
-        self._spans = {text: [TeacherSpan(*span) for span in spans] for text, spans in pairs}
-
-    def of(self, teacher: Teacher, texts: Iterable[Text]) -> Iterator[tuple[int, str, Answer]]:
-        """Yield texts with answers, from the file or else from the teacher."""
-        remaining = iter(texts)
-        while chunk := [*islice(remaining, N_ASKED)]:
-            unknown = [text for _, text in chunk if text not in self._spans]
-            answers = dict(zip(unknown, ask(teacher, unknown) if unknown else (), strict=True))
-            for text, answer in answers.items():
-                if not isinstance(answer, Exception):
-                    self.file.write(json.dumps([text, answer]).encode() + b"\n")
-            self.file.flush()
-            answers |= self._spans
-            yield from ((number, text, answers[text]) for number, text in chunk)
+def _checked(spans: Iterable[Any], text: str) -> list[Mark]:
+    """Return the marks of spans in a text, ascending. RAISES: ValueError for an invalid one."""
+    marks = []
+    for mark in (mark for span in spans for mark in read_marks(span)):
+        chance = float(mark.probability)
+        if not 0 <= chance <= 1:
+            raise ValueError(f"{mark.label} {mark.start}:{mark.end} has the probability {chance}")
+        marks.append(trimmed(mark, text)._replace(probability=chance))
+    marks.sort()
+    for mark, following in pairwise(marks):
+        if following.start < mark.end:
+            raise ValueError(f"{mark[:3]} and {following[:3]} overlap")
+    return marks
 
 
 @dataclass
 class Lesson:
-    """Makes Docs of answers, and counts what they teach.
+    """Counts what answers teach.
 
-    sure: tokens of spans with a smaller probability have missing labels; spans, unsure: numbers by
-    label; least: (probability, number of the text, label, span) of the least sure; n: counts of
-    texts, tokens, and missing labels.
+    sure: tokens of spans with a smaller probability have missing labels; spans: numbers by label,
+    and by whether the teacher is unsure; least: (probability, number of the text, label, span) of
+    the least sure; tokens: numbers by whether their labels are missing.
     """
 
-    nlp: Language
     sure: float
-    spans: Counter[str] = field(default_factory=Counter)
-    unsure: Counter[str] = field(default_factory=Counter)
-    least: list[tuple[Any, int, str, str]] = field(default_factory=list)
-    n: Counter[str] = field(default_factory=Counter)
+    spans: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    least: list[tuple[float, int, str, str]] = field(default_factory=list)
+    tokens: Counter[bool] = field(default_factory=Counter)
 
-    def doc(self, number: int, text: str, guesses: Iterable[TeacherSpan]) -> Doc:
-        """Create the Doc of a text; of spans that then share a token, the longest is kept."""
-        doc = self.nlp.make_doc(text)
-        doc.user_data[LANG] = self.nlp.lang
-        chances: dict[Any, float | None] = {
-            doc.char_span(*guess[:3], alignment_mode="expand"): guess.probability
-            for guess in guesses
-        }
-        spans = filter_spans(chances)
-        missing = [x for x in spans if (p := chances[x]) is not None and p < self.sure]
-        doc.set_ents([span for span in spans if span not in missing], missing=missing)
-        self.spans.update(span.label_ for span in spans)
-        self.unsure.update(span.label_ for span in missing)
-        self.n.update(texts=1, tokens=len(doc), missing=sum(map(len, missing)))
-        rated = [(chances[span], number, span.label_, span.text) for span in spans]
-        self.least = nsmallest(5, [*self.least, *(x for x in rated if x[0] is not None)])
-        return doc
+    def record(self, number: int, text: str, marks: list[Mark]) -> Record:
+        """Count the marks of a text. RETURNS: its record."""
+        self.spans.update((mark.label, mark.probability < self.sure) for mark in marks)
+        rated = ((x.probability, number, x.label, text[x.start : x.end]) for x in marks)
+        self.least = nsmallest(5, [*self.least, *(x for x in rated if x[0] < 1)])
+        return Record(f"text {number}", text, marks)
+
+    def docs(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        """Count the tokens of Docs."""
+        for doc in docs:
+            self.tokens.update(token.ent_iob == 0 for token in doc)
+            yield doc

@@ -8,8 +8,10 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
@@ -29,17 +31,20 @@ BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file without line ends.
+    """Yield the lines of a file in UTF-8, or in UTF-16 with a byte-order mark, without line ends.
 
     path: compressed by gzip, at most to a twentieth, if its name or its content says so.
     Lines end with LF, or CR and LF; a byte-order mark is skipped.
-    RAISES: SparseCRFError if the file is not UTF-8 or cannot be decompressed.
+    RAISES: SparseCRFError if the file is in another encoding or cannot be decompressed.
     """
     with path.open("rb") as file:
         is_packed = path.suffix == ".gz" or file.peek(2).startswith(_GZIP)
-        lines = gzip.GzipFile(fileobj=file) if is_packed else file
+        lines: Any = gzip.GzipFile(fileobj=file) if is_packed else file
+        number, line = 1, b""
         left = most = max(_MOST_TIMES * path.stat().st_size, _LEAST_LIMIT) if is_packed else 1 << 62
         try:
+            if file.peek(2).startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+                lines = BytesIO(file.read().decode("utf-16").encode())
             for number, line in enumerate(iter(partial(lines.readline, most + 1), b""), start=1):
                 left -= len(line)
                 if left < 0:
@@ -59,10 +64,9 @@ def _encoding_of(data: bytes) -> str:
 
     RETURNS: it, for a message, or the choices. Words of ASCII do not count.
     """
-    # UTF-16 text begins with a byte-order mark, or has a zero byte in each Latin letter.
-    wide = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-16-le"
     name_of_words: dict[str, str] = {}
-    for name in (wide,) if wide == "utf-16" or b"\0" in data else _ENCODINGS:
+    # UTF-16 has a zero byte in each Latin letter.
+    for name in ("utf-16-le",) if b"\0" in data else _ENCODINGS:
         with suppress(UnicodeError):
             # The last character may be incomplete, and UTF-16 begin with the end of a line end.
             text = getincrementaldecoder(name)().decode(data.removeprefix(b"\0"))

@@ -1,8 +1,6 @@
 """JSON with lists of tokens and of their labels, as the package `datasets` writes."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 from ..errors import DOCUMENTATION, Errors, SparseCRFError
 from .annotation_tools import JsonReader
 from .column_attributes import ENTITIES, WORDS
-from .columns import Row, Sentence, Source, lines_of
+from .columns import Row, Sentence, Source
 from .schemes import is_label
 
 _RECIPE = f"{DOCUMENTATION}/commands/"
@@ -33,15 +31,8 @@ def _names(value: Any) -> list[str]:
 
 
 def has_lists(path: Path) -> bool:
-    """Return whether the first record of a JSON file, and no more is read, has such lists."""
-    lines, text, n = lines_of(path), "", 1
-    while block := [line for _, line in islice(lines, n)]:
-        text = "\n".join([text, *block]).lstrip()
-        n *= 2
-        with suppress(ValueError, RecursionError):
-            record, _ = json.JSONDecoder().raw_decode(text.removeprefix("[").lstrip())
-            return bool(_names(record))
-    return False
+    """Return whether the first record of a JSON file has such lists."""
+    return any(_names(value) for _, value in islice(JsonReader(Source(path)).values(), 1))
 
 
 def read_lists(path: Path, columns: Sequence[str]) -> Source[Sentence]:
@@ -52,28 +43,29 @@ def read_lists(path: Path, columns: Sequence[str]) -> Source[Sentence]:
     RAISES: SparseCRFError, also when they are read, for lists that do not fit.
     """
     source: Source[Any] = Source(path)
-    values = [*JsonReader(source, "", merges=False).values()]
-    names = _names(values[0][1])
+    values = [*JsonReader(source).values()]
+    if source.invalid:
+        raise SparseCRFError(Errors.SC624.format(path=path, reason=": ".join(source.invalid[0])))
+    lists = values[0][1]
+    names = _names(lists)
     if not columns:
-        lists = values[0][1]
-        labels = [name for name in names[1:] if all(is_label(str(x)) for x in lists[name])]
+        labels = [name for name in names[1:] if all(map(is_label, map(str, lists[name])))]
         labels = [name for name in labels if "ner" in name.lower()] or labels
-        columns, names = [WORDS, *[ENTITIES] * len(labels)], [names[0], *labels]
+        columns, names = [WORDS, *[ENTITIES] * len(labels)], [*names[:1], *labels]
+    if len(columns) != len(names) or len(names) < 2 or columns.count(ENTITIES) > 1:
+        shown = "; ".join(f"{name}: {lists[name][:3]}" for name in _names(lists))
+        reason = f"give --columns, such as orth,ner, for the lists {shown} (numbers: see {_RECIPE})"
+        raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
 
     def sentences(_: object) -> Iterator[Sentence]:
         for number, (place, value) in enumerate(values, start=1):
-            lists = [value.get(name, ()) if isinstance(value, Mapping) else () for name in names]
-            if len({*map(len, lists)}) > 1:
-                source.invalid.append((place, f"{', '.join(names)} are not lists of one length"))
-            elif lists[0]:
-                yield [Row(number, [*map(str, row)]) for row in zip(*lists, strict=True)]
-        if source.invalid:
-            reason = ": ".join(source.invalid[0])
-            raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
+            try:
+                rows = [*zip(*(value[name] for name in names), strict=True)]
+            except (KeyError, TypeError, ValueError) as error:
+                reason = f"{place}: {', '.join(names)} are not lists of one length"
+                raise SparseCRFError(Errors.SC624.format(path=path, reason=reason)) from error
+            if rows:
+                yield [Row(number, [*map(str, row)]) for row in rows]
 
-    if len(columns) != len(names) or len(names) < 2 or columns.count(ENTITIES) > 1:
-        shown = "; ".join(f"{name}: {values[0][1][name][:3]}" for name in _names(values[0][1]))
-        reason = f"give --columns, such as orth,ner, for the lists {shown} (numbers: see {_RECIPE})"
-        raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
     note = f"Lists are read as {', '.join(map('{} of {}'.format, columns, names))} (see --columns)"
     return Source(path, sentences, tuple(columns), notes={"lists": note})

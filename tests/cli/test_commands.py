@@ -451,5 +451,5 @@ def test_conversions_that_fail(tmp_path):
     run("convert", source, target, "--format", "nope", code=2)
     conllu = ["--columns", "orth,tag", "--format", "conllu"]
     assert "--columns" in run("convert", source, target, *conllu, code=2).stderr
-    assert "--attribute" in run("convert", source, target, "--attribute", "w", code=2).stderr
+    assert "orth=w" in run("convert", source, target, "--columns", "orth=w,ner", code=1).stderr
     assert "--format" in run("convert", target, source, "--format", "conllu", code=2).stderr

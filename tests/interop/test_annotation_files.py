@@ -185,12 +185,9 @@ def test_spans_that_overlap_or_do_not_fit_tokens(tmp_path, spans, options, found
 def test_spans_of_one_type_inside_one_another_are_counted(tmp_path):
     spans = [[13, 24, "A"], [16, 24, "A"], [16, 24, "B"], [0, 7, "A"], [0, 7, "A"]]
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": TEXTS[0], "spans": spans}))
-    nested = {(): [(0, 2), (3, 6), (4, 6), (4, 6)], ("--longest",): [(0, 2), (3, 6), (4, 6)]}
-    for options, expected in nested.items():
-        docs, output = converted(tmp_path / "a.jsonl", "--spans", "sc", *options)
-        assert [(span.start, span.end) for span in docs[0].spans["sc"]] == expected
-        assert "1 spans that overlap longer ones of their type" in output
-        assert "see --longest" in output
+    docs, output = converted(tmp_path / "a.jsonl", "--spans", "sc")
+    assert [(span.start, span.end) for span in docs[0].spans["sc"]] == [(0, 2), (3, 6), (4, 6)]
+    assert "1 spans that overlap longer ones of their type" in output
 
 
 @pytest.mark.parametrize(
@@ -214,15 +211,14 @@ def test_other_bad_files_are_refused(tmp_path, name, text, code, options):
 def test_a_share_of_the_documents_is_for_development(tmp_path):
     text = "".join(f"-DOCSTART- O\n\nx{i} B-A\n\ny{i} O\n\n" for i in range(10))
     (tmp_path / "a.iob").write_text(text)
-    parts = {}
-    for seed in ("0", "0", "1"):
-        _, said = converted(tmp_path / "a.iob", "--dev", "0.2", "--seed", seed, "--force")
+    parts = []
+    for _ in range(2):
+        _, said = converted(tmp_path / "a.iob", "--dev", "0.2")
         both = [[*unpack(tmp_path / name, Vocab())] for name in ("out.spacy", "dev.spacy")]
-        documents = [{doc.user_data["document"] for doc in docs} for docs in both]
-        assert len(both[1]) == 4 and not documents[0] & documents[1]
+        parts.append([{doc.user_data["document"] for doc in docs} for docs in both])
+        assert len(both[1]) == 4 and not parts[-1][0] & parts[-1][1]
         assert "Wrote 16 documents to" in said and "Wrote 4 documents to" in said
-        assert parts.setdefault(seed, documents) == documents
-    assert parts["0"] != parts["1"]
+    assert parts[0] == parts[1]
 
 
 def test_other_corpora_are_not_overwritten_by_shares_of_the_documents(tmp_path):
@@ -240,7 +236,7 @@ def test_other_corpora_are_not_overwritten_by_shares_of_the_documents(tmp_path):
     assert not (tmp_path / "b.spacy").exists()
     refused = run("convert", tmp_path / "a.iob", tmp_path / "out.spacy", code=1).stderr
     assert re.search(r"SC608.*out.spacy exists.*--force", refused)
-    converted(tmp_path / "a.iob", *shares, "--seed", "3")
+    converted(tmp_path / "a.iob", "--test", "0.2")
     assert (tmp_path / "test.spacy").read_bytes() != before
     done = run(
         "convert", tmp_path / "a.iob", tmp_path / "test.spacy", "--test", "0.1", "--force", code=2
@@ -323,9 +319,6 @@ def test_answers_about_parts_of_a_text_leave_the_rest_open(tmp_path, found, labe
     docs, output = converted(tmp_path / "a.jsonl")
     assert ["".join("?IOB"[token.ent_iob] for token in doc) for doc in docs] == labels
     assert said in output
-    n_accepted = sum(keys.get("answer") is None for _, keys in found)
-    docs, output = converted(tmp_path / "a.jsonl", "--no-merge")
-    assert len(docs) == n_accepted and all(token.ent_iob for doc in docs for token in doc)
     docs, _ = converted(tmp_path / "a.jsonl", "--spans", "sc")
     assert len(docs) == len(labels)
 
@@ -443,10 +436,7 @@ COLUMNS, SPANNED = "a\tB-X\n", one(spans=[[0, 3, "A"]])
         (SPANNED, ("--docs", "2")),
         (COLUMNS, ("--misfit", "drop")),
         (COLUMNS, ("--skip-bad",)),
-        (COLUMNS, ("--no-merge",)),
         (COLUMNS, ("--unannotated", "skip")),
-        (SPANNED, ("--longest",)),
-        (COLUMNS, ("--seed", "1")),
         (SPANNED, ("--scheme", "iob1")),
     ],
 )

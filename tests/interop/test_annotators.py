@@ -273,7 +273,9 @@ TASK = {"id": 1, "data": {"text": "Ida"}}
     [
         (TASK | {"annotations": [], "predictions": [{}]}, "predictions only"),
         (TASK | {"predictions": [{}]}, "predictions only"),
-        (TASK | {"annotations": [{"was_cancelled": True}]}, "were cancelled"),
+        (TASK | {"annotations": [{"was_cancelled": True}]}, "were skipped, cancelled"),
+        (TASK | {"completions": [{"skipped": True}]}, "were skipped, cancelled"),
+        (TASK | {"annotations": [{"reviews": [{"accepted": False}]}]}, "or rejected"),
         (TASK | {"annotations": []}, "nobody annotated"),
         ({"text": "Ida", "spans": [], "answer": "ignore"}, "reject or ignore"),
     ],
@@ -427,6 +429,41 @@ def test_answers_of_spans(tmp_path):
     assert "1 rejected spans" in output
 
 
+def test_the_annotation_that_a_reviewer_accepted_is_read(tmp_path):
+    accepted = [{"value": {"start": 0, "end": 3, "labels": ["NAME"]}}]
+    reviews = [[{"accepted": False}], [{"accepted": False}, {"accepted": True}]]
+    made = [{"result": [], "reviews": reviews[0]}, {"result": accepted, "reviews": reviews[1]}]
+    docs, output = converted(tmp_path / "a.json", json.dumps([TASK | {"annotations": made}]))
+    assert ends_of(docs) == [[("Ida", "NAME")]] and "further annotations" not in output
+
+
+def test_empty_files_of_brat_are_counted(tmp_path):
+    for name, spans in (("a", "T1\tNAME 0 3\tIda\n"), ("b", "")):
+        (tmp_path / f"{name}.txt").write_text("Ida came.")
+        (tmp_path / f"{name}.ann").write_text(spans)
+    (tmp_path / "c.txt").write_text("Nobody looked.")
+    done = run("convert", tmp_path, tmp_path / "out.spacy")
+    assert ends_of(docs_in(tmp_path / "out.spacy")) == [[("Ida", "NAME")], []]
+    assert "1 texts whose .ann is empty" in said(done) and "1 texts without .ann" in said(done)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.ann"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_texts_in_utf16_are_read(tmp_path, name, encoding):
+    texts = {
+        "a.csv": "word,tag\r\nЙда,B-X\r\n",
+        "a.tsv": "Йда\tB-X\n",
+        "a.jsonl": '{"text": "Йда", "label": [[0, 3, "X"]]}\n',
+        "a.ann": "T1\tX 0 3\tЙда\n",
+    }
+    texts = {name: texts[name]} | ({"a.txt": "Йда\n"} if name == "a.ann" else {})
+    for file, text in texts.items():
+        mark = "\ufeff" * (encoding == "utf-16-be")
+        (tmp_path / file).write_bytes((mark + text).encode(encoding))
+    docs, _ = converted(tmp_path / name, "")
+    assert ends_of(docs) == [[("Йда", "X")]]
+
+
 def test_parts_of_a_span_of_brat_over_a_line_end(tmp_path):
     (tmp_path / "a.txt").write_text("Ida\nBerg met Bo .\n")
     parts = "T1\tNAME 0 3;4 8\tIda Berg\nT2\tNAME 0 3;13 15\tIda Bo\n"
@@ -437,10 +474,8 @@ def test_parts_of_a_span_of_brat_over_a_line_end(tmp_path):
 def test_equal_texts_are_in_one_part(tmp_path):
     made = [SOME] * 4 + records(40, "TOWN NAME") + [NONE | {"label": []}] * 30
     source = write(tmp_path / "a.jsonl", made)
-    for seed in range(3):
-        options = "--dev", "0.2", "--test", "0.1", "--force", "--seed", str(seed)
-        run("convert", source, tmp_path / "a.spacy", *options)
-        parts = [docs_in(tmp_path / f"{name}.spacy") for name in ("a", "dev", "test")]
-        texts = [{doc.text for doc in part} for part in parts]
-        assert sum(map(len, texts)) == len(set().union(*texts))
-        assert len(parts[1]) < 26 and sum(map(len, parts)) == len(made)
+    run("convert", source, tmp_path / "a.spacy", "--dev", "0.2", "--test", "0.1")
+    parts = [docs_in(tmp_path / f"{name}.spacy") for name in ("a", "dev", "test")]
+    texts = [{doc.text for doc in part} for part in parts]
+    assert sum(map(len, texts)) == len(set().union(*texts))
+    assert len(parts[1]) < 26 and sum(map(len, parts)) == len(made)

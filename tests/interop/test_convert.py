@@ -64,7 +64,7 @@ def test_converted_texts_are_those_of_the_table(tmp_path, kind, options, text, c
 def test_crfsuite_without_words(tmp_path, attribute):
     path = tmp_path / "a.crfsuite"
     path.write_text("X\tw[2]=a\n" + CRFSUITE)
-    with pytest.raises(SparseCRFError, match=r"SC624.*line [12].*--attribute.*w\[0\]"):
+    with pytest.raises(SparseCRFError, match=r"SC624.*line [12].*--columns.*orth=w\[0\],ner"):
         docs_of(path, Format.crfsuite, attribute=attribute)
     path.write_text("B-X\tw=a\n")
     with pytest.raises(SparseCRFError, match="SC614.*tag.*ner"):
@@ -131,8 +131,8 @@ def test_files_that_are_no_text(tmp_path):
         path.write_bytes(content)
         with pytest.raises(SparseCRFError, match="SC621.*a.tsv"):
             [*unpack(path, Vocab())]
-    path.write_bytes("a\tX\n".encode("utf-16"))
-    with pytest.raises(SparseCRFError, match="SC610.*line 1, .*iconv .* -t utf-8 -f utf-16`"):
+    path.write_bytes("a\tX\n".encode("utf-16")[:-1])
+    with pytest.raises(SparseCRFError, match="SC610.*line 1, is not UTF-8: truncated data"):
         docs_of(path, Format.tsv)
 
 
@@ -148,7 +148,6 @@ def test_files_that_are_no_text(tmp_path):
         ("koi8-r", "мы\tO\nв Москве\tB-LOC\n", "ENCODING.*koi8-r (мы в Москве)"),
         ("euc-kr", "나는 서울에\tO\n", "ENCODING.*euc-kr (나는 서울에)"),
         ("utf-16-le", "Ulm\tB-LOC\nöd\tO\n", "-f utf-16-le`"),
-        ("utf-16", "Ulm\tB-LOC\nöd\tO\n", "-f utf-16`"),
     ],
 )
 def test_only_encodings_in_which_a_file_is_text_are_proposed(tmp_path, encoding, text, advice):

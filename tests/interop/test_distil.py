@@ -94,9 +94,9 @@ def test_an_interrupted_run_is_resumed_with_the_same_bytes(place, monkeypatch):
         ([(0, 99, "X")], "X 0:99 is not a part of the text of 19 characters"),
         ([(0, 5, "X"), (4, 7, "X")], "overlap"),
         ([(0, 3, "X", "high")], "could not convert string to float: 'high'"),
-        ([(0, 3, "X", float("nan"))], "probability=nan) has no label, or no probability"),
-        ([(0, 3, None)], "has no label"),
-        ([(0, 3)], "missing 1 required positional argument"),
+        ([(0, 3, "X", float("nan"))], "X 0:3 has the probability nan"),
+        ([(0, 3, None)], "has the label None"),
+        ([(0, 3)], "span 0:3 has the label None"),
         (None, "not iterable"),
     ],
 )
@@ -151,3 +151,9 @@ def test_a_student_chooses_texts_and_is_a_teacher(place):
     ruler.to_disk("ruler")
     assert "no probabilities" in distil(teacher="ruler", out="ruled.spacy")
     assert labels("ruled.spacy")[0] == "B O O O O O"
+
+
+def test_spans_may_be_objects_with_numbers_of_numpy(monkeypatch):
+    span = {"start": np.int64(0), "end": np.int32(3), "label": "PERSON", "probability": 0.1}
+    monkeypatch.setattr(sys.modules[__name__], "names", lambda texts: [[span] for _ in texts])
+    assert "PERSON 4 4" in distil()

@@ -36,7 +36,11 @@ Kind: TypeAlias = Annotated[
     Format | None, typer.Option("--format", "-f", help="Format of the text (default: by its name)")
 ]
 Columns: TypeAlias = Annotated[
-    str, typer.Option(help="Attributes of columns, as orth,tag,ner (default: orth, and B-X as ner)")
+    str,
+    typer.Option(
+        help="Attributes of columns, as orth,tag,ner (default: orth, and B-X as ner); of CRFsuite, "
+        "as orth=w[0],ner"
+    ),
 ]
 Types: TypeAlias = Annotated[
     list[str],
@@ -46,9 +50,12 @@ Types: TypeAlias = Annotated[
     ),
 ]
 
+_OF_COLUMNS = frozenset(["columns", "docs", "scheme"])
+_OF_RECORDS = frozenset(["spans", "misfit", "skip-bad", "unannotated"])
+_OF_DOCS = frozenset(["docs", "dev", "test", "annotated", "map"])  # that are made
+
 
 def convert(
-    ctx: typer.Context,
     source: Input,
     target: Output,
     kind: Kind = None,
@@ -58,9 +65,6 @@ def convert(
     scheme: Annotated[
         ColumnScheme, typer.Option(help="Labels of entities and other spans")
     ] = ColumnScheme.iob2,
-    attribute: Annotated[
-        str, typer.Option(help="CRFsuite's attribute of the words, such as w[0] of w[0]=the")
-    ] = "",
     misfit: Annotated[
         Misfit | None,
         typer.Option(help="Treatment of spans that do not fit tokens (default: expand up to 20 %)"),
@@ -77,77 +81,72 @@ def convert(
         list[str],
         typer.Option("--map", metavar="OLD=NEW", help="New name of a label; OLD= leaves it out"),
     ] = [],  # noqa: B006
-    no_merge: Annotated[
-        bool, typer.Option("--no-merge", help="Keep each answer about a text as a separate Doc")
-    ] = False,
     spans: Annotated[
         str, typer.Option(help="Key of doc.spans for character spans (default: entities)")
     ] = "",
-    longest: Annotated[
-        bool, typer.Option("--longest", help="Of overlapping spans of a type, keep the longest")
-    ] = False,
     dev: Share = 0.0,
     test: Share = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of the split by --dev and --test")] = 0,
     force: Force = False,
 ) -> None:
     """Convert text with labels to a .spacy file, or a .spacy file to columns.
 
     Text: a token a line, an empty line between sentences, columns separated by tabs or by blanks,
     as in the files of CoNLL, Wapiti and CRF++; CoNLL-U, whose columns are given; CRFsuite,
-    whose label is the tag unless --columns names another, as orth,ner; JSON or JSONL with character
+    whose words and label --columns names, as orth=w[0],ner; JSON or JSONL with character
     spans (Prodigy, Doccano, Label Studio) or Docs; and brat.
     """
     with reported():
-        is_written = target.suffix != SPACY
-        kind = _format_of(source, target, kind)
-        _check_options(ctx, kind, is_written)
+        kind = _format_of(source, target, kind, scheme)
+        labels = LabelMap(renamed)
+        options = {"columns": columns, "docs": docs > 1, "spans": spans, "misfit": misfit}
+        options |= {"skip-bad": skip_bad, "unannotated": unannotated, "dev": dev, "test": test}
+        options |= {"annotated": annotated, "map": renamed, "scheme": scheme != ColumnScheme.iob2}
+        _check_options(kind, source, [name for name, value in options.items() if value])
         check_free(force, target)
+        attribute = ""
+        if kind is Format.crfsuite:
+            words, comma, label = columns.partition(",")
+            words, _, attribute = words.partition("=")
+            columns = words + comma + label
         names = parse_columns(columns) if columns else ()
         nlp = spacy.blank(lang)
-        if is_written:
-            options = {"scheme": scheme, "separator": SEPARATORS[kind] or TAB}
-            _to_columns(source, target, names, nlp.vocab, **options)
+        if source.suffix == SPACY:
+            written = {"scheme": scheme, "separator": SEPARATORS[kind] or TAB}
+            _to_columns(source, target, names, nlp.vocab, **written)
             return
-        labels = LabelMap(renamed)
         read: Source[Any]
         if kind in RECORDS:
-            read = open_records(source, kind, lang, merges=not no_merge)
-            reader = RecordReader(
+            read = open_records(source, kind, lang)
+            converted = RecordReader(
                 read,
                 nlp,
                 spans,
-                longest=longest,
                 misfit=misfit,
                 skips_invalid=skip_bad,
                 unannotated=unannotated,
                 labels=labels,
-            )
-            converted = reader.docs()
+            ).docs()
         else:
             read = open_source(source, kind, names, attribute)
             sentences = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
             converted = map(labels.rename, sentences)
-        survey = LabelSurvey.of(source, lang, types=annotated, labels=labels)
+        survey = LabelSurvey.of(source, types=annotated, labels=labels)
         cuts = TokenCuts(nlp.tokenizer)
         try:
-            shares = {"dev": dev, "test": test}
             finished = _words_of(survey.docs(converted), cuts, source)
-            n_docs = save_docs(finished, target, shares, seed=seed, force=force)
+            n_docs = save_docs(finished, target, {"dev": dev, "test": test}, force)
         finally:
             for note in read.notes.values():
                 msg.info(note)
-        _say(read, survey, cuts, n_docs)
+        say_cuts(cuts, lang)
+        say_written(read, survey, n_docs)
 
 
-def _say(
-    read: Source[Any], survey: LabelSurvey, cuts: TokenCuts, n_docs: Mapping[Path, int]
-) -> None:
+def say_written(read: Source[Any], survey: LabelSurvey, n_docs: Mapping[Path, int]) -> None:
     """Print what was left out or may be a mistake, and the number of Docs by file."""
     left_out = (f"{n} {what}" for what, n in sorted((+read.left_out).items()))
     for text in chain(left_out, survey.messages()):
         msg.warn(text)
-    say_cuts(cuts, survey.lang)
     for path, n in n_docs.items():
         msg.good(f"Wrote {n} document{'s' * (n != 1)} to {path}")
 
@@ -160,27 +159,16 @@ def _words_of(docs: Iterable[Doc], cuts: TokenCuts, source: Path) -> Iterator[Do
         raise SparseCRFError(Errors.SC642.format(path=source, n=n))
 
 
-def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
+def _check_options(kind: Format, source: Path, used: Iterable[str]) -> None:
     """Refuse options that have no effect for the format. RAISES: typer.BadParameter."""
-    if is_written and ctx.params["scheme"] is ColumnScheme.io:
-        raise typer.BadParameter("--scheme io can be read, but not written")
-    are_records, is_conllu = kind in RECORDS, kind is Format.conllu
-    fits = {
-        "columns": not (are_records or is_conllu),
-        "attribute": kind is Format.crfsuite,
-        "longest": bool(ctx.params["spans"]),
-        "scheme": not are_records,
-        "docs": not (are_records or is_written),
-    }
-    of_records = "spans", "misfit", "skip_bad", "no_merge", "unannotated"
-    fits |= dict.fromkeys(of_records, are_records)
-    fits |= dict.fromkeys(("dev", "test", "annotated", "renamed"), not is_written)
-    fits["seed"] = bool(ctx.params["dev"] or ctx.params["test"])
-    for name, has_effect in fits.items():
-        source: Any = ctx.get_parameter_source(name)
-        if source.name == "COMMANDLINE" and not has_effect:
-            option = "map" if name == "renamed" else name.replace("_", "-")
-            raise typer.BadParameter(f"--{option} has no effect for {kind.value}: remove it")
+    useless = _OF_COLUMNS if kind in RECORDS else _OF_RECORDS
+    if kind is Format.conllu:
+        useless |= {"columns"}
+    if source.suffix == SPACY:
+        useless |= _OF_DOCS
+    for name in used:
+        if name in useless:
+            raise typer.BadParameter(f"--{name} has no effect for {kind.value}: remove it")
 
 
 def _to_columns(
@@ -201,7 +189,7 @@ def _to_columns(
     msg.good(f"Wrote {len(texts)} sentence{'s' * (len(texts) != 1)} to {target}")
 
 
-def _format_of(source: Path, target: Path, kind: Format | None) -> Format:
+def _format_of(source: Path, target: Path, kind: Format | None, scheme: ColumnScheme) -> Format:
     """Return the format of the text, given or by its name."""
     if (source.suffix == SPACY) == (target.suffix == SPACY):
         raise SparseCRFError(Errors.SC620.format(source=source, target=target))
@@ -209,11 +197,13 @@ def _format_of(source: Path, target: Path, kind: Format | None) -> Format:
     kind = kind or format_of(target if written else source, is_read=not written)
     if written and kind not in SEPARATORS:
         raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
+    if written and scheme is ColumnScheme.io:
+        raise typer.BadParameter("--scheme io can be read, but not written")
     return kind
 
 
 def save_docs(
-    docs: Iterable[Doc], target: Path, shares: Mapping[str, float], seed: int, force: bool
+    docs: Iterable[Doc], target: Path, shares: Mapping[str, float], force: bool
 ) -> dict[Path, int]:
     """Write Docs to a .spacy file, and shares of them to others next to it.
 
@@ -227,7 +217,7 @@ def save_docs(
             raise typer.BadParameter(f"{option}: choose another name")
         check_free(force, path)
     converted: Any = Task("Converting", "docs", items=docs)
-    parts = split([*converted], [*used.values()], seed) if used else [converted]
+    parts = split([*converted], [*used.values()]) if used else [converted]
     packed = {
         path: DocBin(STORED, store_user_data=True, docs=part)
         for path, part in zip((target, *used), parts, strict=True)

@@ -1,23 +1,22 @@
 """`distil`: label texts by a teacher, to train a small model on them."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from heapq import nlargest
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import spacy
 import typer
-from spacy.tokens import Doc
 
 from ...errors import Errors, SparseCRFError, refused_option
-from ...interop.label_map import LabelMap
+from ...interop.columns import Source
+from ...interop.fitting import Misfit, RecordReader
 from ...interop.label_survey import LabelSurvey
-from ...interop.teachers import Answers, Lesson, Text, load_teacher, read_texts
+from ...interop.records import Record
+from ...interop.teachers import Lesson, Text, answered, load_teacher, read_texts
 from ...progress import Task
 from .common import Code, Force, check_free, load, reported
-from .convert import Share, Types, save_docs
+from .convert import Share, Types, save_docs, say_written
 from .printing import msg, print_table
 
 
@@ -52,34 +51,33 @@ def distil(
     with reported():
         check_free(force, target)
         import_code(code)
-        lesson, left_out = Lesson(spacy.blank(lang), sure), Counter[str]()
-        texts = read_texts(source, left_out)
+        read: Source[Record] = Source(source)
+        texts = read_texts(source, read.left_out)
         if least_sure is not None:
             texts = _least_sure(texts, *least_sure)
-        function = load_teacher(teacher)
-        path = target.with_name(f"{target.name}.answers")
-        answers = Answers(path, teacher)
-        survey = LabelSurvey.of(source, lang, types=annotated, labels=LabelMap())
+        path, lesson = target.with_name(f"{target.name}.answers"), Lesson(sure)
+        asked = Task("Asking", "texts", items=texts)
+        answers = answered(path, teacher, load_teacher(teacher), asked)
 
-        def docs() -> Iterator[Doc]:
-            for number, text, answer in answers.of(function, Task("Asking", "texts", items=texts)):
+        def records(_: object) -> Iterator[Record]:
+            for number, text, answer in answers:
                 if not isinstance(answer, Exception):
-                    yield lesson.doc(number, text, answer)
+                    yield lesson.record(number, text, answer)
                 elif skip_bad:
-                    left_out["texts that the teacher fails at are left out"] += 1
+                    read.left_out["texts that the teacher fails at are left out"] += 1
                 else:
                     values = {"teacher": teacher, "number": number, "text": text[:60]}
                     reason = str(answer) or repr(answer)
                     raise SparseCRFError(Errors.SC674.format(**values, reason=reason)) from answer
-            if not lesson.n["texts"]:
-                raise SparseCRFError(Errors.SC612.format(path=source, remedy="Check the path"))
 
-        with answers.file:
-            n_docs = save_docs(survey.docs(docs()), target, {"dev": dev}, seed=0, force=force)
+        read.reader = records
+        reader = RecordReader(read, spacy.blank(lang), misfit=Misfit.expand, sure=sure)
+        survey = LabelSurvey.of(source, types=annotated, labels=reader.labels)
+        docs = survey.docs(lesson.docs(reader.docs()))
+        n_docs = save_docs(docs, target, {"dev": dev}, force)
         path.unlink()
-        _say(lesson, chain((f"{n} {what}" for what, n in left_out.items()), survey.messages()))
-        for file, n in n_docs.items():
-            msg.good(f"{n} docs are in {file}")
+        _say(lesson)
+        say_written(read, survey, n_docs)
 
 
 def _least_sure(texts: Iterable[Text], student: str, n: int) -> Iterator[Text]:
@@ -91,15 +89,14 @@ def _least_sure(texts: Iterable[Text], student: str, n: int) -> Iterator[Text]:
     return iter(sorted(nlargest(n, texts, lambda x: pipe.uncertainty([nlp(x[1])])[0].entropy)))
 
 
-def _say(lesson: Lesson, warnings: Iterable[str]) -> None:
-    """Print spans by label, the share of missing labels, examples of the least sure, warnings."""
-    rows = [[x, str(n), str(lesson.unsure[x])] for x, n in sorted(lesson.spans.items())]
+def _say(lesson: Lesson) -> None:
+    """Print spans by label, the share of missing labels, and examples of the least sure."""
+    n = lesson.spans
+    rows = [(x, str(n[x, False] + n[x, True]), str(n[x, True])) for x in sorted({x for x, _ in n})]
     print_table(rows, ("label", "spans", "missing"), "lrr")
     least = ((str(number), label, text, f"{p:.3f}") for p, number, label, text in lesson.least)
     print_table(least, ("text", "least sure", "span", "probability"), "rllr")
-    n_missing, n_tokens = lesson.n["missing"], lesson.n["tokens"]
+    n_missing, n_tokens = lesson.tokens[True], lesson.tokens.total()
     msg.info(f"{n_missing} of {n_tokens} tokens ({n_missing / n_tokens:.2%}) have missing labels")
     if rows and not lesson.least:
         msg.info("The teacher gives no probabilities: it counts as sure, and --sure has no effect")
-    for text in warnings:
-        msg.warn(text)
