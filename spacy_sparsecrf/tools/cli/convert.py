@@ -103,12 +103,7 @@ def convert(
         options |= {"annotated": annotated, "map": renamed, "scheme": scheme != ColumnScheme.iob2}
         _check_options(kind, source, [name for name, value in options.items() if value])
         check_free(force, target)
-        attribute = ""
-        if kind is Format.crfsuite:
-            words, comma, label = columns.partition(",")
-            words, _, attribute = words.partition("=")
-            columns = words + comma + label
-        names = parse_columns(columns) if columns else ()
+        names, attribute = _columns_of(columns, kind)
         nlp = spacy.blank(lang)
         if source.suffix == SPACY:
             written = {"scheme": scheme, "separator": SEPARATORS[kind] or TAB}
@@ -169,6 +164,16 @@ def _check_options(kind: Format, source: Path, used: Iterable[str]) -> None:
     for name in used:
         if name in useless:
             raise typer.BadParameter(f"--{name} has no effect for {kind.value}: remove it")
+
+
+def _columns_of(text: str, kind: Format) -> tuple[tuple[str, ...], str]:
+    """Return the columns in an option, and the name of CRFsuite's attribute of the words."""
+    attribute = ""
+    if kind is Format.crfsuite:
+        words, comma, label = text.partition(",")
+        words, _, attribute = words.partition("=")
+        text = words + comma + label
+    return parse_columns(text) if text else (), attribute
 
 
 def _to_columns(
