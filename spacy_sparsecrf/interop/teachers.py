@@ -39,20 +39,19 @@ def load_teacher(name: str) -> Teacher:
     try:
         teacher: Teacher = resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
-        near = (
-            nearest(error.name or "", dir(error.obj)) if isinstance(error, AttributeError) else ""
-        )
-        message = Errors.SC675.format(teacher=name, reason=error, nearest=near)
-        raise SparseCRFError(message) from error
+        near = nearest(getattr(error, "name", None) or "", dir(getattr(error, "obj", None)))
+        values = {"teacher": name, "reason": error, "nearest": near}
+        raise SparseCRFError(Errors.SC675.format(**values)) from error
     return teacher
 
 
 def _entities(nlp: Language, doc: Doc) -> Iterable[tuple[Any, ...]]:
     """Return the entities of a Doc, with probabilities if the last sparse CRF knows all."""
     chances: Sequence[float] = [1.0] * len(doc.ents)
-    pipes: list[Any] = [pipe for _, pipe in nlp.pipeline]
-    for pipe in (x for x in pipes if isinstance(getattr(x, "target", None), Entities)):
-        if {entity.label_ for entity in doc.ents} <= {*pipe.labels}:
+    pipes: Any = nlp.pipeline
+    for _, pipe in pipes:
+        is_ours = isinstance(getattr(pipe, "target", None), Entities)
+        if is_ours and {entity.label_ for entity in doc.ents} <= {*pipe.labels}:
             chances = pipe.entity_probabilities(doc, doc.ents).clip(0, 1)
     pairs = zip(doc.ents, chances, strict=True)
     return [(x.start_char, x.end_char, x.label_, chance) for x, chance in pairs]
