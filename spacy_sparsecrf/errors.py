@@ -559,7 +559,8 @@ class Errors(metaclass=_Coded):
     SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
     SC624 = "{path} cannot be read: {reason}. Correct it, or give another --format; " + RECIPE + "."
     SC625 = (
-        "No record of {path} has annotation, such as {first}{keys}. Rename its key; " + RECIPE + "."
+        "No record of {path} has annotation, such as {first}{keys}. Rename its key, or "
+        "add --unannotated outside if annotators looked and found nothing; " + RECIPE + "."
     )
     SC626 = (
         "In {path}, {n} {what}, such as {shown}. Tried: other languages, offsets from 1, ends that "

@@ -148,7 +148,7 @@ def use_records(data: bytes, note: str) -> int:
         plain, _, marks = data.rpartition(b"\f") if kind == "brat" else (b"", b"", data)
         (Path(folder) / "a.txt").write_bytes(plain)
         (Path(folder) / "a.ann").write_bytes(marks)
-        source = open_records(Path(folder) / "a.ann", Format(kind), "xx", True)
+        source = open_records(Path(folder) / "a.ann", Format(kind), "xx")
         given = [*source.entries()]
     source.reader = lambda _: given
     docs = [*RecordReader(source, blank(), key, misfit=Misfit.expand).docs()]
