@@ -274,8 +274,9 @@ def read_marks(value: Any) -> list[Mark]:
             keys = _known(fields, _LABELS) if named is None else ""
             raise ValueError(f"span {start}:{end} has the label {repr(label)[:60]}{keys}")
     covered = text if isinstance(text, str) else None
-    chance, is_accepted = fields.get("probability", 1.0), fields.get("answer") not in _NO
-    return [Mark(start, end, label.strip(), covered, chance, is_accepted) for label in labels]
+    told = {"probability": fields.get("probability", 1.0)}
+    told["is_accepted"] = fields.get("answer") not in _NO
+    return [Mark(start, end, label.strip(), text=covered, **told) for label in labels]
 
 
 def read_brat(source: Source[Record]) -> Iterator[Record]:
