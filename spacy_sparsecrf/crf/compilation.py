@@ -59,11 +59,7 @@ def _listener() -> Any:
             directory = Path(kernel.stats.cache_path) if is_kept(kernel) else None
             if directory and not self.has_begun:
                 self.has_begun = True
-                if not any(directory.glob("*.nbc")):
-                    if self.with_notice:
-                        n = self.n_expected
-                        report(_NOTICE.format(n=n, seconds=round(1.5 * n)))
-                    _start(self.helper)
+                _begin(directory, self.n_expected if self.with_notice else 0, self.helper)
             if _spacy.isEnabledFor(logging.DEBUG):
                 report(f"Compiling {kernel.__name__}")
             if not self._n_open:
@@ -82,6 +78,15 @@ def _listener() -> Any:
     listener = Listener()
     event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
     return listener
+
+
+def _begin(directory: Path, n_announced: int, helper: str) -> None:
+    """Log the notice, if any, and start the helper, unless the directory has kernels already."""
+    if any(directory.glob("*.nbc")):
+        return
+    if n_announced:
+        report(_NOTICE.format(n=n_announced, seconds=round(1.5 * n_announced)))
+    _start(helper)
 
 
 def _show(number: int, directory: Path | None, n_expected: int) -> Task:

@@ -11,13 +11,11 @@ import warnings
 from importlib import import_module
 
 import numpy as np
-import spacy
-from spacy.tokens import Doc, Span
-from spacy.training import Example
 
 from .. import crf
 from ..crf.compilation import watch_compilation
 from ..crf.kernels.numba_support.recording import Compilation, recorded
+from .cli.warmup import all_kinds, train_and_predict, train_entities
 
 # It takes a quarter of all the time, and is needed early.
 _LONGEST = "minibatch_pass"
@@ -33,8 +31,6 @@ def main() -> None:
         for compile in compilations:
             compile()
         if sys.argv[1:] == ["warmup"]:
-            from .cli.warmup import all_kinds, train_and_predict
-
             for config in reversed(list(all_kinds())):
                 train_and_predict(config)
 
@@ -48,22 +44,6 @@ def compilations_of_training() -> list[Compilation]:
     backwards = reversed(compilations.items())
     ordered = sorted(backwards, key=lambda item: item[0][0] != _LONGEST)
     return [compile for _, compile in ordered]
-
-
-def train_entities() -> None:
-    """Train an entity recogniser on three Docs, and predict."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf_ner")
-    examples = []
-    for words in ["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]:
-        gold = Doc(nlp.vocab, words=words)
-        gold.ents = [Span(gold, 0, 1, "X")]
-        examples.append(Example(Doc(nlp.vocab, words=words), gold))
-    nlp.initialize(lambda: examples)
-    for _ in range(2):
-        nlp.update(examples)
-    nlp.from_bytes(nlp.to_bytes())
-    nlp("a b c")
 
 
 if __name__ == "__main__":
