@@ -9,14 +9,14 @@
 `python -m spacy_sparsecrf export PIPELINE FOLDER --format portable` writes this file as crf.py. The
 answers are those of the pipeline; docs/portable.md describes the fields of model.json. A model with
 a valid digest is trusted like code. In the order of reading a text: `Tokenizer` splits it as spaCy
-does, `Features` reads words and sums weights, `Chain` finds labels and their probabilities. `Chain`
-needs no model: scores of labels and `PairTable`s define the distribution of any linear chain.
+does, `Features` reads words and sums weights, `Chain` finds labels and their probabilities.
 """
 
 import math
 import os
 import re
 import unicodedata
+import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ from itertools import accumulate, groupby, pairwise, product
 from operator import add, mul, sub
 from typing import Any, NamedTuple
 
-HEAD = b'{"format": "spacy-sparsecrf portable 1", "digest": "%s",'
+HEAD = b'{"format": "spacy-sparsecrf portable 1", "digest": "%08x",'
 CACHED = lru_cache(20_000)  # of distinct words, pieces of text and matrices
 PIECE = re.compile(r"(?:(?<=\S) )?(\s+|\S+|\Z)")  # one space belongs to the token before it
 MOST_STATES = 2048  # of the search for paths that repeat no name
@@ -86,8 +86,10 @@ class Tokenizer:
         prefixes = []
         suffixes = []
         while text and not self._patterns["token"].match(text) and text not in self._rules:
-            head = self._length("prefix", text)
-            tail = 0 if text[head:] in self._rules else self._length("suffix", text[head:])
+            head = len(matched(self._patterns["prefix"], text))
+            tail = 0
+            if text[head:] not in self._rules:
+                tail = len(matched(self._patterns["suffix"], text[head:]))
             if tail and text[:-tail] in self._rules:
                 head = 0
             if head == tail == 0:
@@ -97,10 +99,6 @@ class Tokenizer:
             suffixes.append(text[end:])
             text = text[head:end]
         return [*filter(None, (*prefixes, *self._inner(text), *reversed(suffixes)))]
-
-    def _length(self, name: str, text: str) -> int:
-        match = self._patterns[name].search(text)
-        return len(match[0]) if match else 0
 
     def _inner(self, text: str) -> list[str]:
         """Split a piece without affixes."""
@@ -139,6 +137,12 @@ class Tokenizer:
         for i in sorted(parts, reverse=True):
             j, tokens[i:j] = parts[i]
         return tokens
+
+
+def matched(pattern: str | re.Pattern[str], text: str) -> str:
+    """Return what an expression matches in a text, "" for nothing."""
+    match = re.search(pattern, text)
+    return match[0] if match else ""
 
 
 def _placed(texts: Sequence[str], start: int) -> Words:
@@ -223,7 +227,7 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "prefix": lambda text, n: text[:n] if len(text) >= n else "",
     "suffix": lambda text, n: text[-n:] if len(text) >= n else "",
     "regex": lambda text, pattern: bool(re.search(pattern, text)),
-    "match": lambda text, pattern: (re.search(pattern, text) or [""])[0],
+    "match": lambda text, pattern: matched(pattern, text),
 }
 """Attributes of a word, called with the word and the arguments in the model."""
 
@@ -238,11 +242,11 @@ def glued(words: Words, breaks: Sequence[int]) -> list[bool]:
 
 
 def phrase_marks(
-    words: Words, breaks: Sequence[int], attr: str, phrases: dict[str, str], longest: int
+    words: Words, breaks: Sequence[int], phrases: dict[str, str], attr: str, longest: int
 ) -> list[str]:
     """Return B, I, L or U of words in the longest phrases of a list.
 
-    attr: by which words are compared; phrases: their types, by words joined by tabs.
+    phrases: their types, by words joined by tabs; attr: by which words are compared.
     """
     texts = [ATTRIBUTES[attr](text) for text, _ in words]
     marks = [""] * len(texts)
@@ -279,6 +283,7 @@ CONTEXTUAL: dict[str, Callable[..., Iterable[Any]]] = {
     **{"glued": glued, "phrase": phrase_marks, "doc_run": runs_elsewhere},
 }
 """Attributes of all words, called with the words, the line breaks before them, and arguments."""
+LISTED = ("cluster", "word_labels", "phrase")  # whose first argument is the key of a list
 
 
 # Features
@@ -302,16 +307,16 @@ class WordReading(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The words of a text: tokens that are no blanks.
+    """What a model reads of a text.
 
-    tokens: all tokens; positions: of words among them; breaks: line breaks before words, at most 2;
-    words: their contents, and those outside the sequence; columns: values of attributes of `words`.
+    words: the tokens that are no blanks; breaks: line breaks before them, at most 2; contents: of
+    words and the positions outside the text; columns: values of attributes of `contents`.
     """
 
     tokens: Words
-    positions: list[int]
+    words: Words
     breaks: list[int]
-    words: list[WordReading]
+    contents: list[WordReading]
     columns: list[list[str]]
 
 
@@ -322,21 +327,18 @@ class Features:
         self._model = model
         self._margin: int = model["margin"]
         self._unseen = dict.fromkeys(map(ord, model["unseen"]))
+        self._offsets = {reads[0][1] for _, reads, _ in model["near"]}
         lists = {
-            key: {word: name for name, words in classes.items() for word in words.split()}
-            for key, classes in model["classes"].items()
+            key: {text: name for name, texts in groups.items() for text in texts.split("\n")}
+            for key, groups in model["lists"].items()
         }
-        self._attributes = [[*attribute] for attribute in model["attributes"]]
-        for attribute in self._attributes:
-            if attribute[0] in ("cluster", "word_labels"):
-                attribute[1] = lists[attribute[1]]
-            if attribute[0] == "phrase":
-                attribute[2] = model["phrases"][attribute[2]]
+        self._calls = [
+            (name, [lists[arguments[0]], *arguments[1:]] if name in LISTED else arguments)
+            for name, *arguments in model["attributes"]
+        ]
         self._weights = CACHED(self._read_weights)
         self._word = CACHED(self._read_word)
         self._pairs_of = CACHED(self._sum_pairs)
-        self._ahead = [*map(self._edge, range(-self._margin, 0))]
-        self._behind = [*map(self._edge, range(1, self._margin + 1))]
 
     def _read_weights(self, text: str) -> Weights:
         """Return the labels, or the numbers of label pairs, and weights of a feature."""
@@ -345,46 +347,37 @@ class Features:
 
     def read(self, tokens: Words) -> Reading:
         """Read the tokens of a text."""
-        reading = Reading(tokens, [], breaks=[], words=[*self._ahead], columns=[])
+        margin = range(1, self._margin + 1)
+        ahead = [self._word(f" ^{min(n, self._model['edges'])}") for n in reversed(margin)]
+        reading = Reading(tokens, words=[], breaks=[], contents=ahead, columns=[])
         n_breaks = -math.inf  # blanks at the beginning of a text do not count
-        for t, (text, _) in enumerate(tokens):
-            word = self._word(text)
+        for token in tokens:
+            word = self._word(token[0])
             if word.n_breaks >= 0:
                 n_breaks += word.n_breaks
                 continue
+            reading.words.append(token)
             reading.breaks.append(int(min(max(n_breaks, 0), 2)))
-            reading.words.append(word)
-            reading.positions.append(t)
+            reading.contents.append(word)
             n_breaks = 0
-        reading.words.extend(self._behind)
-        reading.columns.extend(map(list, zip(*(word.values for word in reading.words))))
-        words = [tokens[t] for t in reading.positions]
-        for column, (name, *arguments) in zip(reading.columns, self._attributes):
+        reading.contents.extend(self._word(f" ${min(n, self._model['edges'])}") for n in margin)
+        reading.columns.extend(map(list, zip(*(word.values for word in reading.contents))))
+        for column, (name, arguments) in zip(reading.columns, self._calls):
             if name in CONTEXTUAL:
-                values = CONTEXTUAL[name](words, reading.breaks, *arguments)
-                column[self._margin : self._margin + len(words)] = map(written, values)
+                values = CONTEXTUAL[name](reading.words, reading.breaks, *arguments)
+                column[self._margin : len(column) - self._margin] = map(written, values)
         return reading
 
     def _read_word(self, text: str) -> WordReading:
-        """Read a word: without characters that have no width, composed."""
-        view = text
-        if not text.isascii():
-            view = unicodedata.normalize("NFC", text.translate(self._unseen)) or " "
+        """Read a word without characters that have no width, composed, or a position outside."""
+        view = unicodedata.normalize("NFC", text.translate(self._unseen)) or " "
         if view.isspace():
             return WordReading(min(len(f"{view}.".splitlines()), 3) - 1, [], {})
-        calls = ((ATTRIBUTES.get(name), arguments) for name, *arguments in self._attributes)
-        return self._reading([written(f(view, *x)) if f else "" for f, x in calls])
-
-    def _edge(self, distance: int) -> WordReading:
-        """Return what is read outside the sequence. distance: < 0 before its first word."""
-        value = f" {'^' if distance < 0 else '$'}{min(abs(distance), self._model['edges'])}"
-        return self._reading([value] * len(self._attributes))
-
-    def _reading(self, values: list[str]) -> WordReading:
-        """Sum the weights of features of one word."""
-        sums = {
-            reads[0][1]: [0.0] * len(self._model["labels"]) for _, reads, _ in self._model["near"]
-        }
+        values = [text] * len(self._calls)
+        if text[0] != " ":
+            calls = ((ATTRIBUTES.get(name), arguments) for name, arguments in self._calls)
+            values = [written(f(view, *arguments)) if f else "" for f, arguments in calls]
+        sums = {offset: [0.0] * len(self._model["labels"]) for offset in self._offsets}
         for _, [(number, offset, _)], weights in self._model["near"]:
             for value in values[number].split("\n"):
                 for label, weight in self._weights(weights.get(value, "")):
@@ -393,93 +386,66 @@ class Features:
 
     def scores(self, reading: Reading) -> list[list[float]]:
         """Sum the weights of labels at each word: [T, Y]."""
-        n = len(reading.positions)
+        n = len(reading.words)
         by_offset = [
-            [word.sums[offset] for word in reading.words[self._margin + offset :][:n]]
-            for offset in self._ahead[0].sums
+            [word.sums[offset] for word in reading.contents[self._margin + offset :][:n]]
+            for offset in self._offsets
         ]
         sums = zip([[0.0] * len(self._model["labels"])] * n, *by_offset)
         scores: list[list[float]] = [[*map(sum, zip(*rows))] for rows in sums]
-        for t, _, weights in self._present("wide", reading):
-            row = scores[t]
+        for t, weights, *_ in self._present("wide", reading):
             for label, weight in self._weights(weights):
-                row[label] += weight
+                scores[t][label] += weight
         return scores
 
     def pairs(self, reading: Reading) -> list["PairTable"]:
         """Return the scores of label pairs at each word."""
-        present: list[tuple[str, ...]] = [()] * len(reading.positions)
-        for t, _, weights in self._present("bigrams", reading):
+        present: list[tuple[str, ...]] = [()] * len(reading.words)
+        for t, weights, *_ in self._present("bigrams", reading):
             present[t] += (weights,)
         return [*map(self._pairs_of, present)]
 
     def named(self, reading: Reading, word: int) -> Iterator[tuple[str, Weights]]:
         """Yield names of features at a word, and the weights of labels."""
-        for t, (name, text), weights in self._present("near wide", reading):
-            if t == word:
-                values = text.replace("\t", "|").replace(" ", "")
-                yield f"{name}={values}" if values else name, self._weights(weights)
+        present = [
+            (name, value, weights[value])
+            for name, [(number, offset, _)], weights in self._model["near"]
+            for value in reading.columns[number][self._margin + offset + word].split("\n")
+            if value in weights
+        ]
+        wide = self._present("wide", reading)
+        present += [(name, values, weights) for t, weights, name, values in wide if t == word]
+        for name, values, weights in present:
+            shown = values.replace("\t", "|").replace(" ", "")
+            yield f"{name}={shown}" if shown else name, self._weights(weights)
 
-    def _present(self, kinds: str, reading: Reading) -> Iterator[tuple[int, Any, str]]:
-        """Yield words, the templates and values of features there, and their weights.
+    def _present(self, kind: str, reading: Reading) -> Iterator[tuple[int, str, str, str]]:
+        """Yield words, and the weights, templates and values of features there.
 
-        kinds: of templates: "near", "wide", "bigrams".
+        kind: of templates: "wide", "bigrams".
         """
-        n = len(reading.positions)
-        has_ngrams = any(name == "ngrams" for name, *_ in self._attributes)
-        for name, reads, weights in [x for kind in kinds.split() for x in self._model[kind]]:
+        n = len(reading.words)
+        for name, reads, weights in self._model[kind]:
             columns = []
             for number, offset, is_place in reads:
                 column, start = reading.columns[number], self._margin + offset
                 if is_place:
                     start += n if offset < 0 else -1
                 columns.append([column[start]] * n if is_place else column[start:][:n])
-            texts = map("\t".join, zip(*columns)) if columns else [""] * n
-            for t, text in enumerate(texts):
-                if text in weights:
-                    yield t, (name, text), weights[text]
-                elif has_ngrams and "\n" in text:
-                    several = product(*(values.split("\n") for values in text.split("\t")))
-                    for x in filter(weights.get, map("\t".join, several)):
-                        yield t, (name, x), weights[x]
+            texts = [*map("\t".join, zip(*columns))] if columns else [""] * n
+            for t, values in enumerate(map(weights.get, texts)):
+                if values:
+                    yield t, values, name, texts[t]
 
     def _sum_pairs(self, present: tuple[str, ...]) -> "PairTable":
         """Sum the weights of label pairs of features."""
         table = [[*row] for row in self._model["valid"]]
-        for weights in present:
-            for pair, weight in self._weights(weights):
-                table[pair // len(table[0])][pair % len(table[0])] += weight
+        for pair, weight in self._weights(" ".join(present)):
+            table[pair // len(table[0])][pair % len(table[0])] += weight
         return PairTable(table)
 
 
 # Labels
-
-
-class Products:
-    """Products of a matrix with vectors. Its common number is multiplied with their sum.
-
-    A row that has few others, none much smaller, lists their differences: [(position, difference)].
-    """
-
-    def __init__(self, rows: Rows, common: float) -> None:
-        self._common = common
-        self._rows: list[tuple[Sequence[float], Any]] = []
-        for row in rows:
-            changes = [(k, x - common) for k, x in enumerate(row) if x != common]
-            is_sparse = 3 * len(changes) <= len(row) and min(row) > common / 100
-            self._rows.append((row, changes if is_sparse else None))
-
-    def __call__(self, vector: Sequence[float]) -> Iterator[float]:
-        """Yield the product of each row with a vector."""
-        common = self._common * sum(vector)
-        for row, changes in self._rows:
-            if changes is None:
-                yield sum(map(mul, vector, row))
-                continue
-            total = common
-            for k, x in changes:
-                total += vector[k] * x
-            yield total
 
 
 class PairTable:
@@ -495,8 +461,6 @@ class PairTable:
         self.top = max(map(max, rows))
         tops = [*map(max, self.columns)]
         self.reach = [max(map(sub, tops, row)) + 1e-6 for row in rows[:-1]]
-        self._gains = [[(y, x) for y, x in enumerate(row) if x > 0] for row in rows[:-1]]
-        self._losses = [[y for y, x in enumerate(row) if x < 0] for row in rows[:-1]]
 
     @cached_property
     def powers(self) -> Rows:
@@ -504,29 +468,16 @@ class PairTable:
         return [[math.exp(x - self.top) for x in row] for row in self.rows]
 
     @cached_property
-    def ahead(self) -> Products:
-        """Products of `powers` with sums over paths up to a word."""
-        return Products([*zip(*self.powers[:-1])], math.exp(min(-self.top, 700.0)))
-
-    @cached_property
-    def behind(self) -> Products:
-        """Products of `powers` with sums over paths behind a word."""
-        return Products(self.powers[:-1], math.exp(min(-self.top, 700.0)))
+    def columns_of_powers(self) -> Rows:
+        """The columns of `powers`, without the beginning."""
+        return [*zip(*self.powers[:-1])]
 
     def tops(self, ahead: Sequence[float]) -> list[float]:
-        """Compute the largest `ahead[i] + rows[i][j]` of all i. Most pairs have the score 0."""
+        """Compute the largest `ahead[i] + rows[i][j]` of all i."""
         top = max(ahead)
-        best = ahead.index(top)
-        least = top - self.reach[best]
-        tops = [top] * len(ahead)
-        for score, gains in zip(ahead, self._gains):
-            if score >= least:
-                for y, x in gains:
-                    if score + x > tops[y]:
-                        tops[y] = score + x
-        for y in self._losses[best]:
-            tops[y] = max(map(add, ahead, self.columns[y]))
-        return tops
+        least = top - self.reach[ahead.index(top)]
+        pairs = zip(ahead, self.rows)
+        return [*map(max, zip(*([a + x for x in row] for a, row in pairs if a >= least)))]
 
 
 class Chain:
@@ -568,9 +519,9 @@ class Chain:
                 for y, begun in enumerate(bits[previous]):
                     score = total + (pairs.rows[previous][y] - REPEATED * bool(subset & begun))
                     if score > reached.get((y, subset | begun), (-math.inf,))[0]:
-                        reached[y, subset | begun] = score, path
-            best = {(y, s): (scores[y] + x, (y, path)) for (y, s), (x, path) in reached.items()}
-        path = best[max(sorted(best), key=lambda state: best[state][0])][1]
+                        reached[y, subset | begun] = score, (y, path)
+            best = {state: (scores[state[0]] + x, path) for state, (x, path) in reached.items()}
+        path = max(sorted(best.items()), key=lambda state: state[1][0])[1][1]
         labels = []
         while path:
             y, path = path
@@ -579,30 +530,34 @@ class Chain:
 
     def marginals(self) -> list[list[float]]:
         """Compute p(y_t = y | x): [T, Y]."""
-        return [[*map(mul, a, b)] for a, b in zip(self._sums.alphas, self._sums.betas)]
+        return [[*map(mul, a, b)] for a, b in zip(*self._sums[:2])]
 
     def probability(self, begin: int, labels: Sequence[int]) -> float:
         """Compute the probability that the words from `begin` have some labels."""
-        p = self._sums.alphas[begin][labels[0]]
+        alphas, betas, powers, _ = self._sums
+        p = alphas[begin][labels[0]] * betas[begin + len(labels) - 1][labels[-1]]
         for t, (previous, y) in enumerate(pairwise(labels), begin + 1):
-            p *= self.pairs[t].powers[previous][y] * self._sums.powers[t][y]
-        return p * self._sums.betas[begin + len(labels) - 1][labels[-1]]
+            p *= self.pairs[t].powers[previous][y] * powers[t][y]
+        return p
 
     @property
     def log_z(self) -> float:
         """The logarithm of the sum over all paths of exp(score)."""
-        return self._sums.log_z
+        return self._sums[3]
 
     @cached_property
-    def _sums(self) -> "ScaledSums":
-        """The sums of both directions: the distribution of each word sums to 1."""
+    def _sums(self) -> tuple[Rows, Rows, Rows, float]:
+        """Sums over the paths up to each word with a label, and behind it (Rabiner 1989, V.A).
+
+        Returns both, [T, Y], the exponentials of scores by which both are scaled, and `log_z`.
+        """
         alphas: list[list[float]] = []
         powers = []
         log_z = 0.0
         for scores, pairs in zip(self.scores, self.pairs):
             top = max(scores)
             power = [math.exp(x - top) for x in scores]
-            sums = pairs.ahead(alphas[-1]) if alphas else pairs.powers[-1]
+            sums = products(pairs.columns_of_powers, alphas[-1]) if alphas else pairs.powers[-1]
             alpha = [*map(mul, power, sums)]
             norm = sum(alpha) or TINY
             alphas.append([x / norm for x in alpha])
@@ -610,20 +565,13 @@ class Chain:
             log_z += math.log(norm) + top + pairs.top
         betas = [[1.0] * len(row) for row in powers[-1:]]
         for power, pairs in zip(powers[:0:-1], self.pairs[:0:-1]):
-            betas.append([*pairs.behind([*map(mul, power, betas[-1])])])
-        return ScaledSums(alphas, betas[::-1], powers=powers, log_z=log_z)
+            betas.append(products(pairs.powers, [*map(mul, power, betas[-1])]))
+        return alphas, betas[::-1], powers, log_z
 
 
-class ScaledSums(NamedTuple):
-    """Sums over the paths up to each word with a label, and behind it: [T, Y] (Rabiner 1989, V.A).
-
-    powers: exp(scores), by which both are scaled; log_z: see `Chain`.
-    """
-
-    alphas: list[list[float]]
-    betas: list[list[float]]
-    powers: list[list[float]]
-    log_z: float
+def products(rows: Rows, vector: Sequence[float]) -> list[float]:
+    """Return the product of each row with a vector."""
+    return [sum(map(mul, row, vector)) for row in rows]
 
 
 class Model:
@@ -633,15 +581,14 @@ class Model:
     """
 
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
-        import hashlib  # here, because programs that need `Chain` alone start sooner
-        import json
+        import json  # here, because programs that need `Chain` alone start sooner
 
         data = source
         if not isinstance(data, bytes):
             with open(data, "rb") as file:
                 data = file.read()
         head, _, body = data.partition(b"\n")
-        if head != HEAD % hashlib.sha256(body).hexdigest().encode():
+        if head != HEAD % zlib.adler32(body):
             reason = "This is no model of `export --format portable`, it is cut off or damaged, or"
             raise ValueError(f"{reason} of another version: copy it again, with its crf.py.")
         self.fields: Fields = json.loads(data)
@@ -654,7 +601,6 @@ class Model:
         reading = self._read(text)
         chain = self._chain(reading)
         path = self._path(chain)
-        words = [reading.tokens[t] for t in reading.positions]
         spans = []
         for begin, end, kind in self._spans(path):
             labels, longer = path[begin:end], self.fields["longer"].get(kind)
@@ -664,15 +610,15 @@ class Model:
             if score < self.fields["thresholds"][kind]:
                 path[begin:end] = [0] * len(labels)
                 continue
-            start, stop = words[begin][1], words[end - 1][1] + len(words[end - 1][0])
-            span = TextSpan(start, stop, label=kind, text=text[start:stop], score=max(score, 0.0))
-            spans.append(span)
-        answers = [(self.fields["blank"], 1.0)] * len(reading.tokens)
-        for t, y, p in zip(reading.positions, path, chain.marginals()):
+            (_, start), (word, stop) = reading.words[begin], reading.words[end - 1]
+            stop += len(word)
+            spans.append(TextSpan(start, stop, kind, text=text[start:stop], score=max(score, 0.0)))
+        answers = dict.fromkeys(reading.tokens, (self.fields["blank"], 1.0))
+        for token, y, p in zip(reading.words, path, chain.marginals()):
             label = y if p[y] >= self.fields["least"][y] else 0
-            answers[t] = self.labels[label], p[label]
-        rows = zip(reading.tokens, answers)
-        return Labelled([Token(x, t, t + len(x), *answer) for (x, t), answer in rows], spans)
+            answers[token] = self.labels[label], p[label]
+        tokens = [Token(x, t, t + len(x), *answer) for (x, t), answer in answers.items()]
+        return Labelled(tokens, spans)
 
     def explain(self, text: str, token: int) -> list[tuple[str, dict[str, float]]]:
         """Return the features of a token and their weights by label, the strongest first.
@@ -680,7 +626,7 @@ class Model:
         RAISES: ValueError for a blank.
         """
         reading = self._read(text)
-        features = self._features.named(reading, reading.positions.index(token))
+        features = self._features.named(reading, reading.words.index(reading.tokens[token]))
         named = [(name, {self.labels[y]: x for y, x in weights}) for name, weights in features]
         return sorted(named, key=lambda feature: -max(map(abs, feature[1].values())))
 

@@ -1,9 +1,9 @@
 """Pipelines as models of `spacy_sparsecrf.portable`: the fields of model.json."""
 
-import hashlib
 import json
 import re
 import sys
+import zlib
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -105,7 +105,7 @@ def _scores(is_valid: Any) -> Any:
 
 def with_head(body: bytes) -> bytes:
     """Put the line with format, version and digest before the other fields of model.json."""
-    return portable.HEAD % hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+    return portable.HEAD % zlib.adler32(body) + b"\n" + body
 
 
 def _check(pipe: SparseCRFPipe) -> None:
@@ -164,24 +164,23 @@ class _Attributes:
         self._numbers: dict[Attribute, int] = {}
         self.fields: list[list[Any]] = []
 
-    def number(self, read: Attribute) -> int:
+    def number(self, read: Attribute, template: str, kind: str) -> int:
         """Return the number of an attribute. RAISES: SparseCRFError if the reader lacks it."""
+        has_several = read.name == "ngrams" and kind != "near"
+        if has_several or read.name not in NAMES or not _is_plain(read):
+            reason = f"template {template!r} reads {read}"
+            remedy = "Train without this template, or with another config, such as ner_classes"
+            raise refused(self._sources.pipe, reason, remedy)
         if read not in self._numbers:
             self._numbers[read] = len(self.fields)
-            if read.name not in NAMES or not _is_plain(read):
-                reason = "template {number}, {template!r}, reads {read}".format(
-                    **self._sources.features.where(read), read=read
-                )
-                remedy = "Train without this template, or with another config, such as ner_classes"
-                raise refused(self._sources.pipe, reason, remedy)
             self.fields.append(self._sources.call(read))
         return self._numbers[read]
 
-    def kind(self, reads: Sequence[Sequence[int]]) -> str:
-        """Return "near" for features that depend on one word at an offset alone, else "wide"."""
-        is_near = len(reads) == 1 and not reads[0][2]
-        is_near = is_near and self.fields[reads[0][0]][0] not in portable.CONTEXTUAL
-        return "near" if is_near else "wide"
+
+def _kind(placed: Sequence[Any]) -> str:
+    """Return "near" for features that depend on one word at an offset alone, else "wide"."""
+    is_near = len(placed) == 1 and not placed[0].absolute
+    return "near" if is_near and placed[0].read.name not in portable.CONTEXTUAL else "wide"
 
 
 def _is_plain(read: Attribute) -> bool:
@@ -202,8 +201,11 @@ def _features(nlp: Language, pipe: SparseCRFPipe, order: Sequence[int]) -> dict[
         for template in features.parsed:
             if (block := blocks.get(template.key)) and "ub"[is_pair] in template.kinds:
                 placed = template.attributes
-                reads = [[attributes.number(x.read), x.offset, +x.absolute] for x in placed]
-                kind = "bigrams" if is_pair else attributes.kind(reads)
+                kind = "bigrams" if is_pair else _kind(placed)
+                reads = [
+                    [attributes.number(x.read, template.key, kind), x.offset, +x.absolute]
+                    for x in placed
+                ]
                 templates[kind].append([template.key or ALWAYS, reads, dict(sorted(block.items()))])
     offsets = [abs(o) for of in templates.values() for _, x, _ in of for _, o, _ in x]
     return {
@@ -211,7 +213,7 @@ def _features(nlp: Language, pipe: SparseCRFPipe, order: Sequence[int]) -> dict[
         "edges": features.plan.templates.conjunctions.n_edges,
         "margin": max(offsets, default=0),
         "unseen": "".join(map(chr, UNSEEN)),
-        **sources.fields,
+        "lists": sources.lists,
         **templates,
         "type": "d" if model.dtype == "float64" else "f",
     }

@@ -55,17 +55,12 @@ class ReaderSources:
         self._nlp = nlp
         fold = ATTRS[features.phrase_attr]
         classes, phrases = features.learnt.get("clusters", {}), features.learnt.get("phrases", {})
-        self.fields: dict[str, Any] = {
-            "classes": {key: _hashes(x) for key, x in classes.items()},
-            "phrases": {
-                key: {
-                    "\t".join(map(fold, phrase.split("\t"))): kind
-                    for kind, text in reversed(lists.items())
-                    for phrase in text.split("\n")
-                }
-                for key, lists in phrases.items()
-            },
-        }
+        self.lists = {key: _hashes(x) for key, x in classes.items()}
+        for key, lists in phrases.items():
+            self.lists[f"phrase {key}"] = {
+                kind: "\n".join("\t".join(map(fold, x.split("\t"))) for x in text.split("\n"))
+                for kind, text in reversed(lists.items())
+            }
 
     def call(self, read: Attribute) -> list[Any]:
         """Return the name of an attribute in the reader, and arguments. RAISES: SparseCRFError."""
@@ -81,8 +76,10 @@ class ReaderSources:
         if isinstance(read, LabelsOfWord):
             return [OF_WORDS]
         if isinstance(read, Phrase):
-            longest = max(x.count("\t") + 1 for x in self.fields["phrases"][read.key])
-            return [self.features.phrase_attr.lower(), read.key, longest]
+            key = f"phrase {read.key}"
+            phrases = "\n".join(self.lists[key].values()).split("\n")
+            longest = max(x.count("\t") + 1 for x in phrases)
+            return [key, self.features.phrase_attr.lower(), longest]
         if read.name == "like_num":
             return _like_num(self._nlp, self.pipe, self.words)
         if isinstance(read, Expression):
@@ -117,4 +114,4 @@ def _hashes(classes: WordClasses) -> dict[str, str]:
     words: dict[str, list[str]] = {name: [] for name in classes.classes}
     for number, code in zip(classes.hashes.tolist(), classes.codes.tolist(), strict=True):
         words[classes.classes[code]].append(f"{symbols.get(number, number):x}")
-    return {name: " ".join(hashes) for name, hashes in words.items()}
+    return {name: "\n".join(hashes) for name, hashes in words.items()}

@@ -94,8 +94,8 @@ EVERYTHING += [
     "u:fold[0]",
     "u:casefold[2]",
 ]
-EVERYTHING += ['u:ngrams(1,3,"<>")[0]', "u:ngrams(2,2)[-1]|shape[0]", "u:ngrams(1,1)[@1]|lower[0]"]
-EVERYTHING += ["u:like_url[0]", "u:like_email[0]", "u:has_hyphen[0]|ngrams(1,1)[1]"]
+EVERYTHING += ['u:ngrams(1,3,"<>")[0]', "u:ngrams(2,2)[-1]", "u:shape[@1]|lower[0]"]
+EVERYTHING += ["u:like_url[0]", "u:like_email[0]", "u:has_hyphen[0]|length[1]"]
 EVERYTHING += ["u:like_num[0]", "u:is_punct[0]", "u:break[-3]"]
 EVERYTHING += ["u:glued[0]|lower[1]", "u:doc_run[0]|short_shape[-4]", "u:orth[3]", "u:is_ascii[1]"]
 CASES: dict[str, dict[str, Any]] = {
@@ -370,8 +370,12 @@ def with_own_tokenizer(nlp: Language) -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"templates": ["u:lower[0]", "u:norm[0]"]}, "template 2, 'u:norm[0]', reads norm"),
+    ({"templates": ["u:lower[0]", "u:norm[0]"]}, "template 'norm[0]' reads norm"),
     ({"templates": ["u:doc_left[0]", "b:"]}, "reads doc_left"),
+    (
+        {"templates": ["u:ngrams(1,1)[0]", "u:ngrams(1,1)[0]|lower[1]"]},
+        "template 'ngrams(1,1)[0]|lower[1]'",
+    ),
     ({"templates": ['u:regex("[A-Z]\\w")[0]', "u:lower[0]"]}, "reads regex"),
     ({"templates": ["u:lower[0]"], "decoding": {"method": "posterior"}}, 'method = "posterior"'),
     ({"templates": ["u:lower[0]"], "model": "maxent"}, 'model = "maxent"'),
@@ -404,6 +408,7 @@ def test_what_the_reader_lacks_is_refused_by_name(case, reason):
         lambda data: b"\xff\xfe" + data,
         lambda data: data[:-20],
         lambda data: data.replace(b"lower", b"upper", 1),
+        lambda data: data.replace(b'"labels":[', b'"labels":7,"x":[', 1),
         lambda data: data.replace(b'portable 1"', b'portable 2"', 1),
     ],
 )

@@ -13,7 +13,7 @@ UTF-16 units, by which JavaScript slices. docs/portable.md describes the fields 
 const FORMAT = "spacy-sparsecrf portable 1";
 const MOST_CACHED = 20_000; // distinct words, pieces of text and matrices
 const MOST_STATES = 2048; // of the search for paths that repeat no name
-const TINY = 1e-280; // smaller products of probabilities are added as logarithms
+const TINY = 1e-300; // sum of paths that are too improbable for numbers
 const REPEATED = 1e9; // cost of a repetition, far above differences between scores of paths
 
 // Characters as Python's `isspace`, `splitlines`, `isdigit`, `isupper`, `istitle`, `islower` see them
@@ -55,9 +55,10 @@ function cached(compute) {
 /** spaCy's tokenizer. Arguments: of `tokenizer` in a model. */
 class Tokenizer {
   constructor({ patterns, rules, matched }) {
-    const flags = { prefix: "u", suffix: "u", infix: "gu", token: "uy", url: "uy" };
+    const anchored = (name, x) => (name === "token" || name === "url" ? `^(?:${x})` : x);
     this.patterns = {};
-    for (const name in flags) this.patterns[name] = expression(patterns[name], flags[name]);
+    for (const [name, text] of Object.entries(patterns))
+      this.patterns[name] = expression(anchored(name, text), name === "infix" ? "gu" : "u");
     this.rules = new Map(Object.entries(rules));
     this.matched = new Map(Object.entries(matched));
     this.texts = cached((text) => this.split(text));
@@ -76,11 +77,12 @@ class Tokenizer {
 
   /** Split a piece of text without spaces: affixes, then special cases, URLs and infixes. */
   split(text) {
+    const { prefix, suffix, token } = this.patterns;
     const [prefixes, suffixes] = [[], []];
-    while (text && !this.matches("token", text) && !this.rules.has(text)) {
-      let head = this.length("prefix", text);
+    while (text && !token.test(text) && !this.rules.has(text)) {
+      let head = matched(prefix, text).length;
       const ahead = text.slice(head);
-      const tail = this.rules.has(ahead) ? 0 : this.length("suffix", ahead);
+      const tail = this.rules.has(ahead) ? 0 : matched(suffix, ahead).length;
       if (tail && this.rules.has(text.slice(0, -tail))) head = 0;
       if (head === 0 && tail === 0) break;
       const end = text.length - tail;
@@ -91,19 +93,10 @@ class Tokenizer {
     return [...prefixes, ...this.inner(text), ...suffixes].filter(Boolean);
   }
 
-  length(name, text) {
-    return this.patterns[name].exec(text)?.[0].length ?? 0;
-  }
-
-  matches(name, text) {
-    this.patterns[name].lastIndex = 0;
-    return this.patterns[name].test(text);
-  }
-
   /** Split a piece without affixes. */
   inner(text) {
     if (this.rules.has(text)) return this.rules.get(text);
-    if (this.matches("token", text) || this.matches("url", text)) return [text];
+    if (this.patterns.token.test(text) || this.patterns.url.test(text)) return [text];
     const texts = [];
     let end = 0;
     for (const { 0: infix, index: start } of text.matchAll(this.patterns.infix)) {
@@ -133,6 +126,11 @@ class Tokenizer {
       tokens.splice(i, j - i, ...placed(rule, tokens[i].start));
     return tokens;
   }
+}
+
+/** Return what an expression matches in a text, "" for nothing. */
+function matched(pattern, text) {
+  return pattern.exec(text)?.[0] ?? "";
 }
 
 /** Return adjacent tokens. A blank has the label of blanks and probability 1. */
@@ -260,7 +258,7 @@ const ATTRIBUTES = {
   prefix: (text, n) => affix(text, n, 0, n),
   suffix: (text, n) => affix(text, n, -n),
   regex: (text, pattern) => search(pattern).test(text),
-  match: (text, pattern) => search(pattern).exec(text)?.[0] ?? "",
+  match: (text, pattern) => matched(search(pattern), text),
 };
 
 /** Return whether the next word begins where a word ends. */
@@ -269,8 +267,8 @@ function glued(words) {
 }
 
 /** Return B, I, L or U of words in the longest phrases of a list.
- *  attr: by which words are compared; phrases: their types, by words joined by tabs. */
-function phraseMarks(words, breaks, attr, phrases, longest) {
+ *  phrases: their types, by words joined by tabs; attr: by which words are compared. */
+function phraseMarks(words, breaks, phrases, attr, longest) {
   const texts = words.map((word) => ATTRIBUTES[attr](word.text));
   const marks = texts.map(() => "");
   for (let n = longest; n > 0; n--) {
@@ -309,6 +307,7 @@ const CONTEXTUAL = {
   break: (words, breaks) => breaks,
   ...{ glued, phrase: phraseMarks, doc_run: runsElsewhere },
 };
+const LISTED = ["cluster", "word_labels", "phrase"]; // whose first argument is the key of a list
 
 // Features
 
@@ -317,45 +316,35 @@ function written(value) {
   return typeof value === "string" ? value : value ? `${+value}` : "";
 }
 
-/** A template. weights: of its features, by the values that they read, map in map for several. */
-class Template {
-  constructor([name, reads, weights]) {
-    Object.assign(this, { name, reads, weights: new Map() });
-    for (const [values, text] of Object.entries(weights)) {
-      const parts = values.split("\t");
-      let map = this.weights;
-      for (const value of parts.slice(0, -1)) {
-        if (!map.has(value)) map.set(value, new Map());
-        map = map.get(value);
-      }
-      map.set(parts.at(-1), text);
+/** Return a template. weights: of features, by the values that it reads, map in map for several. */
+function template([name, reads, features]) {
+  const weights = new Map();
+  for (const [values, text] of Object.entries(features)) {
+    const parts = values.split("\t");
+    let map = weights;
+    for (const value of parts.slice(0, -1)) {
+      if (!map.has(value)) map.set(value, new Map());
+      map = map.get(value);
     }
+    map.set(parts.at(-1), text);
   }
+  return { name, reads, weights };
 }
 
 /** The attributes, templates and weights of a model. model: the fields of model.json. */
 class Features {
   constructor(model) {
-    Object.assign(this, { model, nLabels: model.labels.length, margin: model.margin });
-    const split = ([name, words]) => words.split(" ").map((word) => [word, name]);
-    const classes = (key) => new Map(Object.entries(model.classes[key]).flatMap(split));
-    this.attributes = model.attributes.map(([name, first, second, ...others]) => {
-      if (name === "cluster" || name === "word_labels") first = classes(first);
-      if (name === "phrase") second = new Map(Object.entries(model.phrases[second]));
-      return [name, first, second, ...others];
-    });
-    for (const kind of ["near", "wide", "bigrams"])
-      this[kind] = model[kind].map((template) => new Template(template));
-    const reads = [...this.wide, ...this.bigrams].flatMap((template) => template.reads);
-    this.seen = new Set(reads.map(([number]) => number)); // attributes outside of `sums`
-    this.hasNgrams = model.attributes.some(([name]) => name === "ngrams");
+    Object.assign(this, { model, nLabels: model.labels.length });
+    const listed = ([name, texts]) => texts.split("\n").map((text) => [text, name]);
+    const list = (key) => new Map(Object.entries(model.lists[key]).flatMap(listed));
+    this.calls = model.attributes.map(([name, ...values]) =>
+      LISTED.includes(name) ? [name, list(values[0]), ...values.slice(1)] : [name, ...values],
+    );
+    for (const kind of ["near", "wide", "bigrams"]) this[kind] = model[kind].map(template);
     this.offsets = [...new Set(this.near.map(({ reads }) => reads[0][1]))];
     this.weights = cached((text) => this.readWeights(text));
     this.word = cached((text) => this.readWord(text));
     this.pairsOf = cached((present) => this.sumPairs(present));
-    const distances = Array.from({ length: this.margin }, (_, i) => i + 1);
-    this.ahead = distances.map((i) => this.edge("^", this.margin + 1 - i));
-    this.behind = distances.map((i) => this.edge("$", i));
   }
 
   /** Return the labels, or the numbers of label pairs, and weights of a feature. */
@@ -366,51 +355,39 @@ class Features {
   }
 
   /** Read the tokens of a text.
-   *  positions: of words among tokens; breaks: line breaks before words, at most 2; words: their
-   *  contents, and those outside the sequence; columns: values of attributes of `words`. */
+   *  words: the tokens that are no blanks; breaks: line breaks before them, at most 2; contents: of
+   *  words and the positions outside the text; columns: values that depend on other words. */
   read(tokens) {
-    const reading = { tokens, positions: [], breaks: [], words: [...this.ahead], columns: [] };
+    const outside = (sign, n) => this.word(` ${sign}${Math.min(n, this.model.edges)}`);
+    const distances = Array.from({ length: this.model.margin }, (_, i) => i + 1);
+    const contents = distances.map((n) => outside("^", n)).reverse();
+    const [words, breaks] = [[], []];
     let nBreaks = -Infinity; // blanks at the beginning of a text do not count
-    tokens.forEach((token, t) => {
+    for (const token of tokens) {
       const word = this.word(token.text);
       nBreaks += Math.max(word.nBreaks, 0);
-      if (word.nBreaks >= 0) return;
-      reading.breaks.push(Math.min(Math.max(nBreaks, 0), 2));
-      reading.words.push(word);
-      reading.positions.push(t);
+      if (word.nBreaks >= 0) continue;
+      words.push(token);
+      breaks.push(Math.min(Math.max(nBreaks, 0), 2));
+      contents.push(word);
       nBreaks = 0;
-    });
-    reading.words.push(...this.behind);
-    const words = reading.positions.map((t) => tokens[t]);
-    for (const number of this.seen) {
-      const [name, ...values] = this.attributes[number];
-      const column = reading.words.map((word) => word.values[number]);
-      const contextual = CONTEXTUAL[name]?.(words, reading.breaks, ...values) ?? [];
-      contextual.forEach((value, t) => (column[this.margin + t] = written(value)));
-      reading.columns[number] = column;
     }
-    return reading;
+    contents.push(...distances.map((n) => outside("$", n)));
+    const columns = this.calls.map(([name, ...values]) =>
+      CONTEXTUAL[name]?.(words, breaks, ...values).map(written),
+    );
+    return { tokens, words, breaks, contents, columns };
   }
 
-  /** Read a word: without characters that have no width, composed. */
+  /** Read a word without characters that have no width, composed, or a position outside.
+   *  nBreaks: of a blank, its line breaks, at most 2, or else -1; values: of attributes, several
+   *  n-grams joined by line ends; sums: of the weights of features of this word alone, by offset. */
   readWord(text) {
     const visible = Array.from(text).filter((x) => !this.model.unseen.includes(x)).join("");
     const view = visible.normalize("NFC") || " ";
     if (SPACES.test(view)) return { nBreaks: Math.min((view.match(LINES) ?? []).length, 2) };
     const read = ([name, ...values]) => written(ATTRIBUTES[name]?.(view, ...values));
-    return this.reading(this.attributes.map(read));
-  }
-
-  /** Return what is read outside the sequence. */
-  edge(sign, distance) {
-    const value = ` ${sign}${Math.min(distance, this.model.edges)}`;
-    return this.reading(this.attributes.map(() => value));
-  }
-
-  /** Sum the weights of features of one word.
-   *  nBreaks: of a blank, its line breaks, at most 2, or else -1; values: of attributes, several
-   *  n-grams joined by line ends; sums: of the weights of features of this word alone, by offset. */
-  reading(values) {
+    const values = this.calls.map(text[0] === " " ? () => text : read);
     const sums = this.offsets.map(() => new Float64Array(this.nLabels));
     for (const { reads, weights } of this.near) {
       const [number, offset] = reads[0];
@@ -430,12 +407,12 @@ class Features {
   /** Sum the weights of labels at each word: [T, Y]. */
   scores(reading) {
     const n = this.nLabels;
-    const scores = new Float64Array(reading.positions.length * n);
-    for (let t = 0; t < reading.positions.length; t++) {
-      for (let i = 0; i < this.offsets.length; i++) {
-        const sums = reading.words[this.margin + t + this.offsets[i]].sums[i];
+    const scores = new Float64Array(reading.words.length * n);
+    for (let t = 0; t < reading.words.length; t++) {
+      this.offsets.forEach((offset, i) => {
+        const sums = reading.contents[this.model.margin + t + offset].sums[i];
         for (let y = 0; y < n; y++) scores[t * n + y] += sums[y];
-      }
+      });
       for (const template of this.wide) this.add(this.present(template, reading, t), scores, t * n);
     }
     return scores;
@@ -443,7 +420,7 @@ class Features {
 
   /** Return the scores of label pairs at each word. */
   pairs(reading) {
-    return reading.positions.map((_, t) => {
+    return reading.words.map((_, t) => {
       const texts = this.bigrams.map((template) => this.present(template, reading, t));
       return this.pairsOf(texts.filter(Boolean).join(" "));
     });
@@ -451,39 +428,31 @@ class Features {
 
   /** Return names of features at a word, and the weights of labels. */
   named(reading, t) {
-    return [...this.near, ...this.wide].flatMap((template) =>
-      this.features(template, reading, t).map(([values, text]) => {
-        const shown = values.length ? `=${values.join("|").replaceAll(" ", "")}` : "";
-        return [template.name + shown, this.weights(text)];
-      }),
+    const near = this.near.flatMap(({ name, reads, weights }) =>
+      this.value(reads[0], reading, t).split("\n").map((x) => [name, [x], weights.get(x)]),
     );
+    const wide = this.wide.map((template) => {
+      const values = template.reads.map((read) => this.value(read, reading, t));
+      return [template.name, values, this.present(template, reading, t)];
+    });
+    const shown = (values) => (values.length ? `=${values.join("|").replaceAll(" ", "")}` : "");
+    return [...near, ...wide]
+      .filter(([, , text]) => text)
+      .map(([name, values, text]) => [name + shown(values), this.weights(text)]);
   }
 
-  /** Return the weights of a template's features at a word, if it has any. */
-  present(template, reading, t) {
-    if (this.hasNgrams)
-      return this.features(template, reading, t).map(([, text]) => text).join(" ");
-    let { reads, weights } = template;
+  /** Return the weights of a template's feature at a word, if it has any. */
+  present({ reads, weights }, reading, t) {
+    if (!reads.length) return weights.get("");
     for (let i = 0; i < reads.length && weights; i++)
       weights = weights.get(this.value(reads[i], reading, t));
-    return reads.length ? weights : weights.get("");
-  }
-
-  /** Return the features of a template at a word: their values and weights. N-grams are several. */
-  features({ reads, weights }, reading, t) {
-    let features = reads.length ? [[[], weights]] : [[[], weights.get("")]];
-    for (const read of reads) {
-      const values = this.value(read, reading, t).split("\n");
-      const extended = ([ahead, map]) => values.map((value) => [[...ahead, value], map.get(value)]);
-      features = features.flatMap(extended).filter(([, map]) => map);
-    }
-    return features;
+    return weights;
   }
 
   /** Return the value that a template reads at a word. */
-  value([number, offset, isPlace], { positions, words, columns }, t) {
-    const place = this.margin + offset + (isPlace ? (offset < 0 ? positions.length : -1) : t);
-    return columns[number]?.[place] ?? words[place].values[number];
+  value([number, offset, isPlace], { words, contents, columns }, t) {
+    const place = offset + (isPlace ? (offset < 0 ? words.length : -1) : t);
+    return columns[number]?.[place] ?? contents[this.model.margin + place].values[number];
   }
 
   /** Sum the weights of label pairs of features. */
@@ -496,16 +465,14 @@ class Features {
 
 // Labels
 
-/** Scores of label pairs: rows: [Y + 1, Y], row Y: from the beginning; columns: [Y, Y];
- *  powers: exp(rows - top). n: Y. */
+/** Scores of label pairs, and their exponentials. n: Y; rows: [Y + 1, Y], row Y: from the beginning;
+ *  columns: [Y, Y]; powers: exp(rows - top); columnsOfPowers: as columns. */
 class PairTable {
   constructor(rows, n) {
-    const transposed = (table) =>
-      Float64Array.from({ length: n * n }, (_, i) => table[(i % n) * n + Math.floor(i / n)]);
     const top = largestOf(rows);
     const powers = rows.map((x) => Math.exp(x - top));
-    Object.assign(this, { rows, top, powers, columns: transposed(rows) });
-    this.powerColumns = transposed(powers);
+    const columns = (x) => Float64Array.from({ length: n * n }, (_, i) => x[(i % n) * n + Math.floor(i / n)]);
+    Object.assign(this, { rows, powers, columns: columns(rows), columnsOfPowers: columns(powers) });
   }
 }
 
@@ -569,66 +536,56 @@ class Chain {
 
   /** Compute p(y_t = y | x): [T, Y]. */
   marginals() {
-    const { alphas, betas, logZ } = this.logSums();
-    const shares = new Float64Array(alphas.length);
-    for (let i = 0; i < shares.length; i++)
-      shares[i] = Math.exp(Math.min(alphas[i] + betas[i] - logZ, 0));
-    return shares;
+    const { alphas, betas } = this.sums();
+    return alphas.map((x, i) => x * betas[i]);
   }
 
-  /** Compute the logarithm of the probability that the words from `begin` have some labels. */
-  logProbability(labels, begin) {
-    const { scores, pairs, n } = this;
-    const { alphas, betas, logZ } = this.logSums();
-    const end = begin + labels.length - 1;
-    let score = alphas[begin * n + labels[0]] + betas[end * n + labels.at(-1)];
-    for (let t = begin + 1; t <= end; t++) {
-      const [previous, y] = labels.slice(t - begin - 1);
-      score += pairs[t].rows[previous * n + y] + scores[t * n + y];
-    }
-    return Math.min(score - logZ, 0);
+  /** Compute the probability that the words from `begin` have some labels. */
+  probability(begin, labels) {
+    const { pairs, n } = this;
+    const { alphas, betas, powers } = this.sums();
+    let p = alphas[begin * n + labels[0]] * betas[(begin + labels.length - 1) * n + labels.at(-1)];
+    for (let i = 1; i < labels.length; i++)
+      p *= pairs[begin + i].powers[labels[i - 1] * n + labels[i]] * powers[(begin + i) * n + labels[i]];
+    return p;
   }
 
-  /** The logarithms of sums over paths up to each word with a label, and behind it: [T, Y]. */
-  logSums() {
+  /** The sums over paths up to each word with a label, and behind it (Rabiner 1989, V.A), and the
+   *  exponentials of scores, by which both are scaled: [T, Y]. */
+  sums() {
     if (this.computed) return this.computed;
     const { scores, pairs, n } = this;
-    const row = (table, t) => table.subarray(t * n, t * n + n);
-    const [alphas, betas] = [Float64Array.from(scores), new Float64Array(scores.length)];
-    pairs.forEach(({ rows, columns, powerColumns, top }, t) => {
-      const ahead = t && logProducts(row(alphas, t - 1), columns, powerColumns, top);
-      for (let y = 0; y < n; y++) alphas[t * n + y] += t ? ahead[y] : rows[n * n + y];
-    });
-    for (let t = pairs.length - 1; t > 0; t--) {
-      const behind = row(betas, t).slice();
-      for (let y = 0; y < n; y++) behind[y] += scores[t * n + y];
-      betas.set(logProducts(behind, pairs[t].rows, pairs[t].powers, pairs[t].top), (t - 1) * n);
+    const [alphas, betas, powers] = [0, 1, 2].map(() => new Float64Array(scores.length));
+    for (let t = 0, start = 0; t < pairs.length; t++, start += n) {
+      const top = largestOf(scores.subarray(start, start + n));
+      if (t) addProduct(pairs[t].powers, alphas, start - n, { sums: alphas, at: start, n });
+      else alphas.set(pairs[t].powers.subarray(n * n));
+      let norm = 0;
+      for (let i = start; i < start + n; i++) {
+        powers[i] = Math.exp(scores[i] - top);
+        norm += alphas[i] *= powers[i];
+      }
+      for (let i = start; i < start + n; i++) {
+        alphas[i] /= norm || TINY;
+        powers[i] /= norm || TINY;
+      }
     }
-    this.computed = { alphas, betas, logZ: pairs.length ? logSum(alphas.subarray(-n)) : 0 };
+    betas.fill(1, -n);
+    for (let start = scores.length - n; start > 0; start -= n) {
+      const behind = powers.subarray(start, start + n).map((x, y) => x * betas[start + y]);
+      addProduct(pairs[start / n].columnsOfPowers, behind, 0, { sums: betas, at: start - n, n });
+    }
+    this.computed = { alphas, betas, powers };
     return this.computed;
   }
 }
 
-/** Compute log sum_j exp(logs[j] + rows[i, j]) of rows i: a product of scaled powers.
- *  powers: exp(rows - top). Where a product is too small to be exact, logarithms are added. */
-function logProducts(logs, rows, powers, top) {
-  const n = logs.length;
-  const largest = largestOf(logs);
-  const [shares, products] = [new Float64Array(n), new Float64Array(n)];
-  for (let j = 0; j < n; j++) shares[j] = Math.exp(logs[j] - largest);
+/** Add n elements of a vector, from a place on, times the rows of a matrix to sums. */
+function addProduct(rows, vector, start, { sums, at, n }) {
   for (let i = 0; i < n; i++) {
-    let sum = 0;
-    for (let j = 0; j < n; j++) sum += powers[i * n + j] * shares[j];
-    const isExact = sum > TINY;
-    products[i] = isExact ? largest + top + Math.log(sum) : logSum(logs.map((x, j) => x + rows[i * n + j]));
+    const x = vector[start + i];
+    for (let j = 0; j < n; j++) sums[at + j] += x * rows[i * n + j];
   }
-  return products;
-}
-
-/** Compute log sum_i exp(logs[i]). */
-function logSum(logs) {
-  const largest = largestOf(logs);
-  return largest + Math.log(logs.reduce((sum, x) => sum + Math.exp(x - largest), 0));
 }
 
 function largestOf(numbers) {
@@ -637,12 +594,25 @@ function largestOf(numbers) {
   return largest;
 }
 
+/** Return the first line of a model, with the checksum (Adler-32) of the others. */
+function head(body) {
+  let [a, b] = [1, 0];
+  const bytes = new TextEncoder().encode(body);
+  for (let i = 0; i < bytes.length; i++) {
+    a = (a + bytes[i]) % 65521;
+    b = (b + a) % 65521;
+  }
+  const digest = (b * 65536 + a).toString(16).padStart(8, "0");
+  return `{"format": "${FORMAT}", "digest": "${digest}",`;
+}
+
 /** A model. json: the text of model.json. Throws an Error for other texts. */
 export class Model {
   constructor(json) {
-    if (!`${json}`.startsWith(`{"format": "${FORMAT}",`)) {
-      const reason = "This is no model of `export --format portable`, or of another version";
-      throw new Error(`${reason}: copy it again, with its crf.mjs.`);
+    const end = `${json}`.indexOf("\n");
+    if (json.slice(0, Math.max(end, 0)) !== head(json.slice(end + 1))) {
+      const reason = "This is no model of `export --format portable`, it is cut off or damaged, or";
+      throw new Error(`${reason} of another version: copy it again, with its crf.mjs.`);
     }
     this.fields = JSON.parse(json);
     this.labels = this.fields.labels;
@@ -653,27 +623,27 @@ export class Model {
   /** Label a text. Throws a TypeError for anything but a text of whole characters. */
   label(text) {
     const { blank, longer, thresholds, least } = this.fields;
-    const { tokens, positions, chain } = this.read(text);
+    const { tokens, words, chain } = this.read(text);
     const path = this.path(chain);
     const spans = [];
     for (const [begin, end, label] of this.spans(path)) {
       const labels = path.slice(begin, end);
-      let score = Math.exp(chain.logProbability(labels, begin));
+      let score = chain.probability(begin, labels);
       if (Object.hasOwn(longer, label) && end < path.length)
-        score -= Math.exp(chain.logProbability([...labels, longer[label]], begin));
+        score -= chain.probability(begin, [...labels, longer[label]]);
       if (score < thresholds[label]) {
         path.fill(0, begin, end);
         continue;
       }
-      const [start, stop] = [tokens[positions[begin]].start, tokens[positions[end - 1]].end];
+      const [{ start }, { end: stop }] = [words[begin], words[end - 1]];
       spans.push({ start, end: stop, label, text: text.slice(start, stop), score: Math.max(score, 0) });
     }
     for (const token of tokens) token.label = blank;
     const [n, marginals] = [this.labels.length, chain.marginals()];
-    positions.forEach((i, t) => {
+    words.forEach((token, t) => {
       const label = marginals[t * n + path[t]] >= least[path[t]] ? path[t] : 0;
-      tokens[i].label = this.labels[label];
-      tokens[i].probability = marginals[t * n + label];
+      token.label = this.labels[label];
+      token.probability = marginals[t * n + label];
     });
     return { tokens, spans };
   }
@@ -682,7 +652,7 @@ export class Model {
    *  Throws a RangeError for a blank. */
   explain(text, token) {
     const reading = this.read(text);
-    const word = reading.positions.indexOf(token);
+    const word = reading.words.indexOf(reading.tokens[token]);
     if (word < 0) throw new RangeError(`Token ${token} is a blank, or there is none.`);
     const byLabel = ({ labels, values }) => labels.map((y, i) => [this.labels[y], values[i]]);
     const strength = ([, weights]) => Math.max(...Object.values(weights).map(Math.abs));
@@ -708,7 +678,7 @@ export class Model {
     const scores = this.features.scores(reading);
     const mask = (t, row) => row.forEach((x, y) => (scores[t * n + y] += x));
     reading.breaks.forEach((lines, t) => lines === 2 && mask(t, this.fields.begins));
-    if (scores.length) mask(reading.positions.length - 1, this.fields.ends);
+    if (scores.length) mask(reading.words.length - 1, this.fields.ends);
     return new Chain(scores, this.features.pairs(reading), n);
   }
 

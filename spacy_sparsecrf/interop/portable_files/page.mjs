@@ -20,11 +20,32 @@ function partsOf(text, { tokens, spans }, labels) {
   return parts;
 }
 
+/** Return parts in blocks: lines, and pieces of long lines, of which a browser draws those on the
+ *  screen. key: what a block shows. */
+function blocksOf(parts) {
+  const key = ({ text, label, probability, parts = [] }) =>
+    `${[text, label, probability && shown(probability), ...parts.map(key)].join("\t")}\n`;
+  const blocks = [];
+  let block = null;
+  for (const part of parts) {
+    if (!block) blocks.push((block = { key: "", parts: [] }));
+    block.key += key(part);
+    block.parts.push(part);
+    const n = block.parts.length;
+    if (/\n/.test(part.text) || (n > 99 && part.text === ".") || n > 299) block = null;
+  }
+  return blocks;
+}
+
+function shown(p) {
+  return p.toFixed(2);
+}
+
 /** Return labels of a word with their probabilities, the most probable first. */
 function probabilities(model, text, index) {
-  const { positions, chain } = model.read(text);
+  const { tokens, words, chain } = model.read(text);
   const [n, marginals] = [model.labels.length, chain.marginals()];
-  const start = positions.indexOf(index) * n;
+  const start = words.indexOf(tokens[index]) * n;
   return model.labels.map((label, y) => [label, marginals[start + y]]).sort((a, b) => b[1] - a[1]);
 }
 
@@ -66,16 +87,14 @@ function start() {
   const names = hasSpans ? [...new Set(fields.kinds)].filter(Boolean) : model.labels;
   const area = at("text");
   const list = at("labelled");
-  const shown = (p) => p.toFixed(2);
-  let [text, labelled, drawn, selected] = ["", null, [], -1];
+  let [text, labelled, drawn, selected, frame] = ["", null, [], -1, 0];
 
   /** Make an element of a part of the text. */
   function element(part) {
     if (!part.parts && part.index === undefined) return document.createTextNode(part.text);
     const node = document.createElement("span");
     const name = `${part.label} ${shown(part.probability)}`;
-    const isColoured = part.parts || (!hasSpans && part.label !== fields.labels[0]) || !hasSpans;
-    if (isColoured) {
+    if (part.parts || !hasSpans) {
       node.className = part.parts ? "group" : "tagged";
       node.classList.toggle("unsure", part.probability < 0.5);
       node.dataset.label = name;
@@ -88,25 +107,24 @@ function start() {
     return node;
   }
 
-  /** Draw the parts that differ from those on the page. */
+  /** Draw the blocks that differ from those on the page. */
   function draw() {
-    const key = ({ index, start, end, ...part }) =>
-      JSON.stringify(part, (name, x) => (typeof x === "number" ? (name === "probability" ? shown(x) : undefined) : x));
-    const parts = partsOf(text, labelled, model.labels).map((part) => ({ part, key: key(part) }));
-    const most = Math.min(parts.length, drawn.length);
+    const blocks = blocksOf(partsOf(text, labelled, model.labels));
+    const most = Math.min(blocks.length, drawn.length);
     let [ahead, behind] = [0, 0];
-    while (ahead < most && parts[ahead].key === drawn[ahead].key) ahead++;
-    while (behind < most - ahead && parts.at(-1 - behind).key === drawn.at(-1 - behind).key) behind++;
-    for (const { node } of drawn.slice(ahead, drawn.length - behind)) node.remove();
-    parts.forEach((x, i) => {
-      const isOld = i < ahead || i >= parts.length - behind;
-      x.node = isOld ? drawn[i < ahead ? i : i - parts.length + drawn.length].node : element(x.part);
-    });
-    const next = parts[parts.length - behind]?.node ?? null;
-    const fresh = document.createDocumentFragment();
-    fresh.append(...parts.slice(ahead, parts.length - behind).map((x) => x.node));
-    list.insertBefore(fresh, next);
-    drawn = parts;
+    while (ahead < most && blocks[ahead].key === drawn[ahead].key) ahead++;
+    while (behind < most - ahead && blocks.at(-1 - behind).key === drawn.at(-1 - behind).key) behind++;
+    const fresh = blocks.slice(ahead, blocks.length - behind);
+    for (const block of fresh) {
+      block.node = document.createElement("div");
+      block.node.setAttribute("role", "presentation");
+      block.node.append(...block.parts.map(element));
+    }
+    const old = drawn.splice(ahead, drawn.length - ahead - behind, ...fresh);
+    for (const { node } of old) node.remove();
+    const nodes = fresh.map(({ node }) => node);
+    if (ahead) drawn[ahead - 1].node.after(...nodes);
+    else list.prepend(...nodes);
   }
 
   const options = () => [...list.querySelectorAll("[role=option]")];
@@ -114,7 +132,7 @@ function start() {
 
   function label() {
     text = whole(area.value);
-    select(-1);
+    if (selected >= 0) select(-1);
     labelled = model.label(text);
     draw();
     const n = hasSpans ? labelled.spans.length : words().length;
@@ -181,7 +199,10 @@ function start() {
   document.title = `${fields.component}: label a text`;
   at("title").textContent = `Label a text with ${fields.component}`;
   at("about").textContent = `The model runs in this page; no text leaves it. Language ${fields.lang}, labels ${names.slice(0, 20).join(", ")}${names.length > 20 ? ", ..." : ""}.`;
-  area.addEventListener("input", label);
+  area.addEventListener("input", () => {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(label);
+  });
   list.addEventListener("click", ({ target }) => select(options().indexOf(target.closest("[role=option]"))));
   list.addEventListener("keydown", keyed);
   at("other").addEventListener("change", compare);
