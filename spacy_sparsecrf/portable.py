@@ -237,8 +237,8 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
 
 def glued(words: Words, breaks: Sequence[int]) -> list[bool]:
     """Return whether the next word begins where a word ends."""
-    starts = (start for _, start in [*words[1:], ("", -1)])
-    return [start + len(text) == behind for (text, start), behind in zip(words, starts)]
+    ends = (start + len(text) for text, start in words)
+    return [end == start for end, (_, start) in zip(ends, [*words[1:], ("", -1)])]
 
 
 def phrase_marks(
@@ -407,22 +407,16 @@ class Features:
 
     def named(self, reading: Reading, word: int) -> Iterator[tuple[str, Weights]]:
         """Yield names of features at a word, and the weights of labels."""
-        present = [
-            (name, value, weights[value])
-            for name, [(number, offset, _)], weights in self._model["near"]
-            for value in reading.columns[number][self._margin + offset + word].split("\n")
-            if value in weights
-        ]
-        wide = self._present("wide", reading)
-        present += [(name, values, weights) for t, weights, name, values in wide if t == word]
-        for name, values, weights in present:
-            shown = values.replace("\t", "|").replace(" ", "")
-            yield f"{name}={shown}" if shown else name, self._weights(weights)
+        for kind in ("near", "wide"):
+            for t, weights, name, values in self._present(kind, reading):
+                if t == word:
+                    shown = values.replace("\t", "|").replace(" ", "")
+                    yield f"{name}={shown}" if shown else name, self._weights(weights)
 
     def _present(self, kind: str, reading: Reading) -> Iterator[tuple[int, str, str, str]]:
         """Yield words, and the weights, templates and values of features there.
 
-        kind: of templates: "wide", "bigrams".
+        kind: of templates: "near", "wide", "bigrams".
         """
         n = len(reading.words)
         for name, reads, weights in self._model[kind]:
@@ -432,10 +426,11 @@ class Features:
                 if is_place:
                     start += n if offset < 0 else -1
                 columns.append([column[start]] * n if is_place else column[start:][:n])
-            texts = [*map("\t".join, zip(*columns))] if columns else [""] * n
-            for t, values in enumerate(map(weights.get, texts)):
-                if values:
-                    yield t, values, name, texts[t]
+            for t, text in enumerate(map("\t".join, zip(*columns)) if columns else [""] * n):
+                if text in weights:
+                    yield t, weights[text], name, text
+                elif "\n" in text:  # n-grams
+                    yield from ((t, weights[x], name, x) for x in text.split("\n") if x in weights)
 
     def _sum_pairs(self, present: tuple[str, ...]) -> "PairTable":
         """Sum the weights of label pairs of features."""
