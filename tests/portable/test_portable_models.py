@@ -432,6 +432,20 @@ def test_other_texts_are_refused(folder, text, reason):
         portable.Model(folder / "model.json")(text)
 
 
+def test_steps_are_in_proportion_to_the_length(folder):
+    def steps(n_pieces: int) -> int:
+        model = portable.Model(folder / "model.json")
+        events: list[str] = []
+        pieces = (f"({n}a-," + 20 * f"{n}a-b" for n in range(n_pieces))
+        sys.setprofile(lambda frame, event, argument: events.append(event))
+        model(" ".join(pieces))
+        sys.setprofile(None)
+        return len(events)
+
+    short, long = steps(10), steps(40)
+    assert 3 * short < long < 4.4 * short
+
+
 def test_hashes_are_those_of_spacy():
     texts = ["", "a", "Straße", "中文", "x" * 100, "1234567", "12345678"]
     store = spacy.strings.StringStore()

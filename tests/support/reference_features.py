@@ -5,10 +5,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, groupby, product
+from itertools import chain, product
 
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
+
+from spacy_sparsecrf.portable import ATTRIBUTES, ngrams, runs_elsewhere
 
 MASK = 2**64 - 1
 NOT_ZERO = 0x165667B19E3779F9
@@ -65,35 +67,14 @@ def parse(template: str) -> tuple[str, list[Part]]:
     return "|".join(texts), parts
 
 
-def search(pattern: str, text: str) -> str | None:
-    """Return the first match in a text, found by the standard library's `re`, or None."""
-    found = re.search(pattern[1:-1].replace('\\"', '"'), text)
-    return None if found is None else found.group()
-
-
-def ngrams(text: str, low: int, high: int, marks: str = "") -> list[str]:
-    """Return the distinct n-grams of a word; of a long word, its first and last 10 characters."""
-    pieces = [text[:10], text[-10:]] if len(text) > 20 else [text]
-    pieces[0] = marks[:1] + pieces[0]
-    pieces[-1] = pieces[-1] + marks[1:]
-    found: list[str] = []
-    for n in range(low, high + 1):
-        for piece in pieces:
-            for i in range(len(piece)):
-                ngram = piece[i : i + n]
-                if len(ngram) == n and ngram not in found:
-                    found.append(ngram)
-    return found
-
-
 def read_all(token: Token, name: str, argument: str) -> list[Value]:
     """Return the values of an attribute of a token, padded with 0 to the maximum number."""
     if name != "ngrams":
         return [read(token, name, argument)]
     low, high, *marks = argument.split(",")
     settings = int(low), int(high), "".join(marks).strip('"')
-    values: list[Value] = [*ngrams(seen(token.text), *settings)]
-    most = len(ngrams("abcdefghijklmnopqrst", *settings))
+    values: list[Value] = [*filter(None, ngrams(seen(token.text), *settings).split("\n"))]
+    most = len(ngrams("abcdefghijklmnopqrst", *settings).split("\n"))
     return values + [0] * (most - len(values))
 
 
@@ -104,32 +85,18 @@ def read(token: Token, name: str, argument: str) -> Value:
     text = seen(token.text)
     lexeme = token.vocab[text]
     if name in ("prefix", "suffix"):
-        length = int(argument)
-        if len(text) < length:
-            return ""
-        return text[:length] if name == "prefix" else text[len(text) - length :]
-    if name == "regex":
-        return int(search(argument, text) is not None)
-    if name == "match":
-        return search(argument, text) or ""
-    if name == "casefold":
-        return text.casefold()
-    if name == "fold":
-        decomposed = unicodedata.normalize("NFKD", text)
-        return "".join(c for c in decomposed if unicodedata.combining(c) == 0).casefold()
-    if name == "short_shape":
-        return "".join(sign for sign, _ in groupby(lexeme.shape_))
+        return str(ATTRIBUTES[name](text, int(argument)))
+    if name in ("regex", "match"):
+        value = ATTRIBUTES[name](text, argument[1:-1].replace('\\"', '"'))
+        return value if name == "match" else int(value)
+    if name in ("casefold", "fold", "short_shape"):
+        return str(ATTRIBUTES[name](text))
+    if name in ("has_digit", "has_upper", "length"):
+        return int(ATTRIBUTES[name](text))
+    if name == "has_hyphen":
+        return int(any(char in "-\u2010\u2011" for char in text))
     if name == "ent_iob":
         return int(token.ent_iob)
-    if name.startswith("has_"):
-        holds = {
-            "has_digit": str.isdigit,
-            "has_upper": str.isupper,
-            "has_hyphen": "-\u2010\u2011".__contains__,
-        }[name]
-        return int(any(holds(char) for char in text))
-    if name == "length":
-        return len(text)
     if name == "glued":
         rest = token.doc[token.i + 1 :]
         return int(not token.whitespace_ and len(rest) > 0 and is_word(rest[0]))
@@ -169,12 +136,9 @@ def elsewhere(token: Token, name: str) -> Value:
         return 0
     if name == "doc_lower":
         return int(not all(capital[i] for i in others))
-    found = set()
-    for i in others:
-        if capital[i]:
-            is_first, is_last = not (goes_on[i] and capital[i - 1]), not goes_on[i + 1]
-            found.add("U" if is_first and is_last else "B" if is_first else "L" if is_last else "I")
-    return "".join(sorted(found))
+    breaks = [breaks_before(word) for word in words]
+    runs = runs_elsewhere([(word.text, word.idx) for word in words], breaks)
+    return [*runs][words.index(token)]
 
 
 def hash_sequence(tokens: Sequence[Token], template: str) -> list[list[int]]:
