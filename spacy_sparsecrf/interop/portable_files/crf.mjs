@@ -316,21 +316,6 @@ function written(value) {
   return typeof value === "string" ? value : value ? `${+value}` : "";
 }
 
-/** Return a template. weights: of features, by the values that it reads, map in map for several. */
-function template([name, reads, features]) {
-  const weights = new Map();
-  for (const [values, text] of Object.entries(features)) {
-    const parts = values.split("\t");
-    let map = weights;
-    for (const value of parts.slice(0, -1)) {
-      if (!map.has(value)) map.set(value, new Map());
-      map = map.get(value);
-    }
-    map.set(parts.at(-1), text);
-  }
-  return { name, reads, weights };
-}
-
 /** The attributes, templates and weights of a model. model: the fields of model.json. */
 class Features {
   constructor(model) {
@@ -340,8 +325,9 @@ class Features {
     this.calls = model.attributes.map(([name, ...values]) =>
       LISTED.includes(name) ? [name, list(values[0]), ...values.slice(1)] : [name, ...values],
     );
+    const template = ([name, reads, weights]) => [name, reads, new Map(Object.entries(weights))];
     for (const kind of ["near", "wide", "bigrams"]) this[kind] = model[kind].map(template);
-    this.offsets = [...new Set(this.near.map(({ reads }) => reads[0][1]))];
+    this.offsets = [...new Set(this.near.map(([, reads]) => reads[0][1]))];
     this.weights = cached((text) => this.readWeights(text));
     this.word = cached((text) => this.readWord(text));
     this.pairsOf = cached((present) => this.sumPairs(present));
@@ -389,8 +375,7 @@ class Features {
     const read = ([name, ...values]) => written(ATTRIBUTES[name]?.(view, ...values));
     const values = this.calls.map(text[0] === " " ? () => text : read);
     const sums = this.offsets.map(() => new Float64Array(this.nLabels));
-    for (const { reads, weights } of this.near) {
-      const [number, offset] = reads[0];
+    for (const [, [[number, offset]], weights] of this.near) {
       for (const value of values[number].split("\n"))
         this.add(weights.get(value), sums[this.offsets.indexOf(offset)], 0);
     }
@@ -428,25 +413,26 @@ class Features {
 
   /** Return names of features at a word, and the weights of labels. */
   named(reading, t) {
-    const near = this.near.flatMap(({ name, reads, weights }) =>
-      this.value(reads[0], reading, t).split("\n").map((x) => [name, [x], weights.get(x)]),
+    const features = [...this.near, ...this.wide].flatMap(([name, reads, weights]) =>
+      this.values(reads, reading, t).split("\n").map((x) => [name, x, weights.get(x)]),
     );
-    const wide = this.wide.map((template) => {
-      const values = template.reads.map((read) => this.value(read, reading, t));
-      return [template.name, values, this.present(template, reading, t)];
-    });
-    const shown = (values) => (values.length ? `=${values.join("|").replaceAll(" ", "")}` : "");
-    return [...near, ...wide]
+    const shown = (values) => (values ? `=${values.replaceAll("\t", "|").replaceAll(" ", "")}` : "");
+    return features
       .filter(([, , text]) => text)
       .map(([name, values, text]) => [name + shown(values), this.weights(text)]);
   }
 
   /** Return the weights of a template's feature at a word, if it has any. */
-  present({ reads, weights }, reading, t) {
-    if (!reads.length) return weights.get("");
-    for (let i = 0; i < reads.length && weights; i++)
-      weights = weights.get(this.value(reads[i], reading, t));
-    return weights;
+  present([, reads, weights], reading, t) {
+    return weights.get(this.values(reads, reading, t));
+  }
+
+  /** Return the values that a template reads at a word, joined by tabs. */
+  values(reads, reading, t) {
+    if (!reads.length) return "";
+    let values = this.value(reads[0], reading, t);
+    for (let i = 1; i < reads.length; i++) values += `\t${this.value(reads[i], reading, t)}`;
+    return values;
   }
 
   /** Return the value that a template reads at a word. */
