@@ -312,6 +312,7 @@ def test_the_page_has_text_as_text(folder, tmp_path):
     (tmp_path / "page.mjs").write_text(script + logic, encoding="utf-8")
     command = [node(), tmp_path / "page.mjs", folder / "model.json"]
     shown = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    assert shown["refused"] == [True] * 4
     assert shown["isWhole"] and shown["reasons"] and shown["total"] == pytest.approx(1)
     assert shown["labels"][:2] == [["PERSON", "Noah Haddad"], ["CITY", "Cairo"]]
     assert shown["odd"] == ["%E0%A4%A", None, "a\ufffdb"]
