@@ -16,15 +16,16 @@ const MOST_STATES = 2048; // of the search for paths that repeat no name
 const TINY = 1e-300; // sum of paths that are too improbable for numbers
 const REPEATED = 1e9; // cost of a repetition, far above differences between scores of paths
 
-// Characters as Python's `isspace`, `splitlines`, `isdigit`, `isupper`, `istitle`, `islower` see them
+// Characters as Python's `isspace`, `splitlines`, `isdigit`, `isupper`, `istitle`, `islower` do
 const SPACE = "\\t-\\r\\x1c- \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const SPACES = new RegExp(`^[${SPACE}]+$`);
 const PIECES = new RegExp(`[${SPACE}]+|[^${SPACE}]+`, "g");
 const LINES = /\r\n|[\n-\r\x1c-\x1e\x85\u2028\u2029]/g;
 const DIGITS = new RegExp(
   "^[\\p{Nd}²³¹\\u1369-\\u1371\\u19da\\u2070\\u2074-\\u2079\\u2080-\\u2089\\u2460-\\u2468\\u2474-" +
-    "\\u247c\\u2488-\\u2490\\u24ea\\u24f5-\\u24fd\\u24ff\\u2776-\\u277e\\u2780-\\u2788\\u278a-" +
-    "\\u2792\\u{10a40}-\\u{10a43}\\u{10e60}-\\u{10e68}\\u{11052}-\\u{1105a}\\u{1f100}-\\u{1f10a}]+$",
+    "\\u247c\\u2488-\\u2490\\u24ea\\u24f5-\\u24fd\\u24ff\\u2776-\\u277e\\u2780-\\u2788" +
+    "\\u278a-\\u2792" +
+    "\\u{10a40}-\\u{10a43}\\u{10e60}-\\u{10e68}\\u{11052}-\\u{1105a}\\u{1f100}-\\u{1f10a}]+$",
   "u",
 );
 const UPPER = /\p{Uppercase}/u;
@@ -32,7 +33,7 @@ const CAPITAL = /[\p{Uppercase}\p{Lt}]/u;
 const LOWER = /(?![\u10fc\ua7f2-\ua7f4\uab69])[\p{Lowercase}\u0295]/u; // as in Unicode 13
 const SPELLED = { "\\d": "\\p{Nd}", "\\s": SPACE, "\\w": "\\p{L}\\p{N}_", "\\Z": "$" };
 
-/** Return an expression of model.json, in which \d, \s, \w, \Z and $ mean what they do in Python. */
+/** Return an expression of model.json: \d, \s, \w, \Z and $ mean what they do in Python. */
 function expression(text, flags = "u") {
   const spelled = (part) => (part === "$" ? "(?=\\n?$)" : SPELLED[part] ?? part);
   return new RegExp(text.replace(/\\.|\$/gsu, spelled), flags);
@@ -367,7 +368,7 @@ class Features {
 
   /** Read a word without characters that have no width, composed, or a position outside.
    *  nBreaks: of a blank, its line breaks, at most 2, or else -1; values: of attributes, several
-   *  n-grams joined by line ends; sums: of the weights of features of this word alone, by offset. */
+   *  n-grams joined by line ends; sums: of the weights of features of this word, by offset. */
   readWord(text) {
     const visible = Array.from(text).filter((x) => !this.model.unseen.includes(x)).join("");
     const view = visible.normalize("NFC") || " ";
@@ -416,7 +417,7 @@ class Features {
     const features = [...this.near, ...this.wide].flatMap(([name, reads, weights]) =>
       this.values(reads, reading, t).split("\n").map((x) => [name, x, weights.get(x)]),
     );
-    const shown = (values) => (values ? `=${values.replaceAll("\t", "|").replaceAll(" ", "")}` : "");
+    const shown = (x) => (x ? `=${x.replaceAll("\t", "|").replaceAll(" ", "")}` : "");
     return features
       .filter(([, , text]) => text)
       .map(([name, values, text]) => [name + shown(values), this.weights(text)]);
@@ -451,13 +452,14 @@ class Features {
 
 // Labels
 
-/** Scores of label pairs, and their exponentials. n: Y; rows: [Y + 1, Y], row Y: from the beginning;
- *  columns: [Y, Y]; powers: exp(rows - top); columnsOfPowers: as columns. */
+/** Scores of label pairs, and their exponentials. n: Y; rows: [Y + 1, Y], row Y: from the
+ *  beginning; columns: [Y, Y]; powers: exp(rows - top); columnsOfPowers: as columns. */
 class PairTable {
   constructor(rows, n) {
     const top = largestOf(rows);
     const powers = rows.map((x) => Math.exp(x - top));
-    const columns = (x) => Float64Array.from({ length: n * n }, (_, i) => x[(i % n) * n + Math.floor(i / n)]);
+    const columns = (x) =>
+      Float64Array.from({ length: n * n }, (_, i) => x[(i % n) * n + Math.floor(i / n)]);
     Object.assign(this, { rows, powers, columns: columns(rows), columnsOfPowers: columns(powers) });
   }
 }
@@ -531,8 +533,10 @@ class Chain {
     const { pairs, n } = this;
     const { alphas, betas, powers } = this.sums();
     let p = alphas[begin * n + labels[0]] * betas[(begin + labels.length - 1) * n + labels.at(-1)];
-    for (let i = 1; i < labels.length; i++)
-      p *= pairs[begin + i].powers[labels[i - 1] * n + labels[i]] * powers[(begin + i) * n + labels[i]];
+    for (let i = 1; i < labels.length; i++) {
+      p *= pairs[begin + i].powers[labels[i - 1] * n + labels[i]];
+      p *= powers[(begin + i) * n + labels[i]];
+    }
     return p;
   }
 
@@ -622,7 +626,8 @@ export class Model {
         continue;
       }
       const [{ start }, { end: stop }] = [words[begin], words[end - 1]];
-      spans.push({ start, end: stop, label, text: text.slice(start, stop), score: Math.max(score, 0) });
+      score = Math.max(score, 0);
+      spans.push({ start, end: stop, label, text: text.slice(start, stop), score });
     }
     for (const token of tokens) token.label = blank;
     const [n, marginals] = [this.labels.length, chain.marginals()];
