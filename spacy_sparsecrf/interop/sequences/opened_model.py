@@ -1,5 +1,6 @@
 """Trained weights of attributes and of pairs of labels, and their file."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -183,13 +184,10 @@ class TrainedWeights:
         """The labels, by number."""
         return [*self.model.labels]
 
-    def find(self, text: str) -> int:
-        """Return the number of an attribute, from 1; 0 if it is unknown."""
-        return self._numbers.get(text, 0)
-
     @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {text: number for number, text in enumerate(self.attributes, start=1)}
+    def numbers(self) -> dict[str, int]:
+        """The numbers of attributes, from 1; 0 of unknown ones."""
+        return Counter({text: number for number, text in enumerate(self.attributes, start=1)})
 
     def info(self) -> WeightSummary:
         """Return the non-zero weights; the header lacks the size of the file."""

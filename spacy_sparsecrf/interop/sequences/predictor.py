@@ -47,10 +47,10 @@ def plain_work(
     def counted(predictor: "Predictor", /, *args: P.args, **kwargs: P.kwargs) -> R:
         if predictor.loading is None:
             return method(predictor, *args, **kwargs)
-        begin = time.thread_time()
+        begin = time.perf_counter()
         answer = method(predictor, *args, **kwargs)
         if predictor.loading is not None:
-            predictor.loading.count(time.thread_time() - begin)
+            predictor.loading.count(time.perf_counter() - begin)
         return answer
 
     return counted
@@ -63,7 +63,7 @@ class Predictor:
     """
 
     def __init__(self, weights: Weights, once: Names = ()) -> None:
-        self.weights, self._vocabulary = weights, Vocabulary(weights.find)
+        self.weights, self._vocabulary = weights, Vocabulary(weights.numbers)
         self.names = weights.labels
         self.numbers = {label: number for number, label in enumerate(self.names)}
         self._once = Once(self.names, once) if once else None
