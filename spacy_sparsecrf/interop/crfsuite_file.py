@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SparseCRFError
+from .weight_summary import WeightSummary
 
 if TYPE_CHECKING:
     from ..crf.corpus.numbering import Floats, Longs
@@ -134,6 +135,27 @@ class CrfsuiteModel:
             ]
         except _DAMAGE as error:
             raise self.damage(error) from error
+
+    def info(self) -> WeightSummary:
+        """Return the non-zero weights; the header lacks the size of the file."""
+        labels, attributes = self.labels, self.attributes
+        states = {
+            (text, labels[y]): weight
+            for number, text in enumerate(attributes, start=1)
+            for y, weight in self.states(number).items()
+            if weight
+        }
+        transitions: dict[tuple[str | None, str], float] = {
+            (labels[previous], labels[y]): weight
+            for previous, y, weight in self.transitions()
+            if weight
+        }
+        return WeightSummary.of(labels, attributes, transitions, states)
+
+    @property
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        return len(self.data)
 
     @property
     def attributes(self) -> list[str]:

@@ -1,12 +1,12 @@
 """Trained weights of attributes and of pairs of labels, and their file."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import srsly
@@ -23,67 +23,11 @@ from ..crfsuite_file import (
     write_crfsuite,
 )
 from ..external_models import of_crfsuite
+from ..weight_summary import WeightSummary
 from .item_encoding import ALWAYS, SHOWN
 
 START = "__BOS__"
 """The attribute of first tokens that has the weights of the start label in other programs."""
-
-
-class WeightSummary(NamedTuple):
-    """The non-zero weights of a model, as `pycrfsuite.Tagger.info` returns them.
-
-    Attributes
-    ----------
-    transitions : dict of (str or None, str) to float
-        Weights by (label before, label); the label before the first label is None.
-    state_features : dict of (str, str) to float
-        Weights by (feature, label).
-    header : dict of str to str
-        Size of the file in bytes, and counts.
-    labels, attributes : dict of str to str
-        Their numbers as text.
-    bigram_features : dict of (str, str or None, str) to float
-        Weights by (feature, label before, label).
-
-    Examples
-    --------
-    >>> from spacy_sparsecrf.sklearn import CRF
-    >>> crf = CRF(c1=0.1, c2=0.01).fit([[["met"], ["Omar"]]], [["O", "PER"]])
-    >>> crf.tagger_.info()
-    WeightSummary(2 labels, 2 attributes)
-    >>> sorted(crf.tagger_.info().state_features)
-    [('Omar', 'PER'), ('met', 'O')]
-    """
-
-    transitions: dict[tuple[str | None, str], float]
-    state_features: dict[tuple[str, str], float]
-    header: dict[str, str]
-    labels: dict[str, str]
-    attributes: dict[str, str]
-    bigram_features: dict[tuple[str, str | None, str], float]
-
-    def __repr__(self) -> str:
-        return f"WeightSummary({len(self.labels)} labels, {len(self.attributes):,} attributes)"
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of a dump, as CRFsuite writes them.
-
-        Yields
-        ------
-        str
-            A line with its end.
-        """
-        yield "FILEHEADER = {\n"
-        yield from (f"  {name}: {value}\n" for name, value in self.header.items())
-        for title, names in (("LABELS", self.labels), ("ATTRIBUTES", self.attributes)):
-            yield f"}}\n\n{title} = {{\n"
-            yield from (f"{number:>7}: {name}\n" for name, number in names.items())
-        tables = ("TRANSITIONS", 1, self.transitions), ("STATE_FEATURES", 0, self.state_features)
-        for title, kind, weights in tables:
-            yield f"}}\n\n{title} = {{\n"
-            for (source, label), weight in weights.items():
-                yield f"  ({kind}) {source} --> {label}: {weight:f}\n"
-        yield "}\n"
 
 
 class TrainedWeights:
@@ -189,32 +133,28 @@ class TrainedWeights:
         """The numbers of attributes, from 1; 0 of unknown ones."""
         return Counter({text: number for number, text in enumerate(self.attributes, start=1)})
 
+    @property
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        return len(self.to_bytes())
+
     def info(self) -> WeightSummary:
         """Return the non-zero weights; the header lacks the size of the file."""
-        labels, previous_labels = self.model.labels, [*self.model.labels, None]
-        texts = dict(enumerate(self.attributes, start=ALWAYS + 1))
+        previous_labels, texts = [*self.labels, None], ["", *self.attributes]
         states = {
-            (texts[key], labels[label]): float(weight)
+            (texts[key - ALWAYS], self.labels[label]): float(weight)
             for (key, _, label), weight in self.model.unigram.entries()
         }
         pairs = [
-            (key, (previous_labels[previous], labels[label]), float(weight))
+            (key, (previous_labels[previous], self.labels[label]), float(weight))
             for (key, previous, label), weight in self.model.bigram.entries()
         ]
         transitions = {pair: weight for key, pair, weight in pairs if key == ALWAYS}
-        bigrams = {(texts[key], *pair): weight for key, pair, weight in pairs if key != ALWAYS}
-        header = {
-            "num_features": str(len(states) + len(transitions)),
-            "num_labels": str(len(labels)),
-            "num_attrs": str(len(self.attributes)),
+        bigrams = {
+            (texts[key - ALWAYS], *pair): weight for key, pair, weight in pairs if key != ALWAYS
         }
-        return WeightSummary(
-            transitions=transitions,
-            state_features=states,
-            header=header,
-            labels={label: str(number) for number, label in enumerate(labels)},
-            attributes={text: str(number) for number, text in enumerate(self.attributes)},
-            bigram_features=bigrams,
+        return WeightSummary.of(self.labels, self.attributes, transitions, states)._replace(
+            bigram_features=bigrams
         )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVa
 from ...crf.decoding.once import Names, Once
 from ..crfsuite_file import FEW_LABELS, MAGIC, CrfsuiteModel
 from .items import Numbered, Vocabulary, check_length, read_numbers
-from .kernel_loading import KernelLoading
+from .kernel_loading import SCORING, KernelLoading
 from .plain_road import PlainRoad, PlainSequence
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Predictor:
         self._road: Road | None = None
         self.loading: KernelLoading | None = None
         # The class: another thread may be importing the module.
-        is_loaded = hasattr(sys.modules.get(f"{__package__}.scoring"), "CompiledRoad")
+        is_loaded = hasattr(sys.modules.get(SCORING), "CompiledRoad")
         if isinstance(weights, CrfsuiteModel) and len(self.names) <= FEW_LABELS and not is_loaded:
             self._road = PlainRoad(weights, self._once, self.warm)
             self.loading = KernelLoading(self._load)
@@ -156,12 +156,13 @@ class Predictor:
 
     def _load(self) -> "CompiledRoad":
         """Load the kernels: all that answers to one sequence need."""
-        from .opened_model import numbered  # imports numpy
-        from .scoring import CompiledRoad  # imports numba
+        from .scoring import CompiledRoad  # imports numba; blocked in some forked processes
 
         weights = self.weights
         if not isinstance(weights, CrfsuiteModel):
             return CompiledRoad(weights.model, len(weights.attributes), self._once)
+        from .opened_model import numbered
+
         road = CompiledRoad(numbered(weights), weights.n_attributes, self._once)
         chain = road.chain(Numbered([0, 2], [0, 0], [], {}))
         chain.marginals()

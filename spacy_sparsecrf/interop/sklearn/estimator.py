@@ -357,32 +357,32 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     @property
     def attributes_(self) -> list[str] | None:
         """The features with weights."""
-        return None if self.tagger_ is None else self._predictor.trained.attributes
+        return None if self.tagger_ is None else self._predictor.weights.attributes
 
     @property
     def num_attributes_(self) -> int | None:
         """Number of features with weights."""
-        return None if self.tagger_ is None else len(self._predictor.trained.attributes)
+        return None if self.tagger_ is None else len(self._predictor.weights.attributes)
 
     @property
     def size_(self) -> int | None:
         """Size of the file of the model in bytes."""
-        return None if self.tagger_ is None else len(self._predictor.trained.to_bytes())
+        return None if self.tagger_ is None else self._predictor.weights.size
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:
         """The non-zero weights of features with labels, by (feature, label)."""
-        return None if self.tagger_ is None else self._predictor.trained.info().state_features
+        return None if self.tagger_ is None else self._predictor.weights.info().state_features
 
     @property
     def transition_features_(self) -> dict[tuple[str | None, str], float] | None:
         """The non-zero weights of transitions, by (label before, label); see `WeightSummary`."""
-        return None if self.tagger_ is None else self._predictor.trained.info().transitions
+        return None if self.tagger_ is None else self._predictor.weights.info().transitions
 
     @property
     def bigram_features_(self) -> dict[tuple[str, str | None, str], float] | None:
         """The non-zero weights of features with pairs, by (feature, label before, label)."""
-        return None if self.tagger_ is None else self._predictor.trained.info().bigram_features
+        return None if self.tagger_ is None else self._predictor.weights.info().bigram_features
 
     # Components
 
