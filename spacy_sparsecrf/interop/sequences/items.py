@@ -7,7 +7,7 @@ is 0. An attribute with value 0 adds nothing to a score, but counts as observed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import repeat
+from itertools import chain, repeat
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -127,6 +127,16 @@ def read_numbers(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 
     read = ends, sizes, numbers, values = Numbered([0], [], [], {})
     for s, sequence in enumerate(sequences, start=first):
         tokens = sequence if type(sequence) is list else as_tokens(sequence, f"X[{s}]")
+        if vocabulary.is_flat and {*map(type, tokens)} == {dict}:
+            begin = len(numbers)
+            try:
+                pairs = chain.from_iterable(map(dict.items, tokens))
+                numbers.extend(map(vocabulary.__getitem__, pairs))
+                sizes.extend(map(len, tokens))
+                ends.append(len(sizes))
+                continue
+            except (TypeError, ValueError):  # is read token by token, which says where it is
+                del numbers[begin:]
         for token in tokens:
             begin = len(numbers)
             try:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ...crf.decoding.once import Names, Once
 from ..crfsuite_file import FEW_LABELS, MAGIC, CrfsuiteModel
@@ -34,21 +34,18 @@ WARM = "SPARSECRF_WARM"
 """Environment variable: if it is 1, kernels are loaded when a model is opened."""
 
 Weights: TypeAlias = "CrfsuiteModel | TrainedWeights"
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def plain_work(
-    method: "Callable[Concatenate[Predictor, P], R]",
-) -> "Callable[Concatenate[Predictor, P], R]":
+def plain_work(method: Callable[..., R]) -> Callable[..., R]:
     """Count the time of a method, as long as the kernels are not loaded."""
 
     @wraps(method)
-    def counted(predictor: "Predictor", /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def counted(predictor: "Predictor", /, *args: Any) -> R:
         if predictor.loading is None:
-            return method(predictor, *args, **kwargs)
+            return method(predictor, *args)
         begin = time.perf_counter()
-        answer = method(predictor, *args, **kwargs)
+        answer = method(predictor, *args)
         if predictor.loading is not None:
             predictor.loading.count(time.perf_counter() - begin)
         return answer

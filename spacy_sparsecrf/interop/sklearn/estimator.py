@@ -83,7 +83,7 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     start_label : bool, default False
         Whether the first token of a sequence has a transition from a start label.
     n_threads : int, default 0
-        Threads of training; 0 = one per core.
+        Threads of training; 0 = one per core, or one if there is little to do.
     dtype : str, default "float32"
         Type of stored weights, "float32" or "float64".
     once : sequence of str, default ()
