@@ -1,5 +1,6 @@
 """Loading of the kernels in the background."""
 
+import gc
 import os
 import sys
 import time
@@ -54,10 +55,19 @@ class KernelLoading:
         return self._thread
 
     def _run(self) -> None:
+        # A full garbage collection would stop calls for longer than anything else here does.
+        is_collecting = gc.isenabled()
+        gc.disable()
         try:
             self.road = self._load()
         except Exception as error:
             self._failure = f"{type(error).__name__}: {error}"
+        finally:
+            if not gc.get_freeze_count():
+                gc.freeze()  # and back: new objects are old ones now, without a collection
+                gc.unfreeze()
+            if is_collecting:
+                gc.enable()
 
     @property
     def is_started(self) -> bool:
