@@ -18,7 +18,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SparseCRFError
-from .weight_summary import WeightSummary
 
 if TYPE_CHECKING:
     from ..crf.corpus.numbering import Floats, Longs
@@ -136,21 +135,13 @@ class CrfsuiteModel:
         except _DAMAGE as error:
             raise self.damage(error) from error
 
-    def info(self) -> WeightSummary:
-        """Return the non-zero weights; the header lacks the size of the file."""
-        labels, attributes = self.labels, self.attributes
-        states = {
-            (text, labels[y]): weight
-            for number, text in enumerate(attributes, start=1)
-            for y, weight in self.states(number).items()
-            if weight
-        }
-        transitions: dict[tuple[str | None, str], float] = {
-            (labels[previous], labels[y]): weight
-            for previous, y, weight in self.transitions()
-            if weight
-        }
-        return WeightSummary.of(labels, attributes, transitions, states)
+    def entries(self) -> Iterator[tuple[int, int, int, float]]:
+        """Yield the non-zero weights; see `TrainedWeights.entries`."""
+        for number in range(1, self.n_attributes + 1):
+            yield from (
+                (number, -1, y, weight) for y, weight in self.states(number).items() if weight
+            )
+        yield from ((0, *transition) for transition in self.transitions() if transition[2])
 
     @property
     def size(self) -> int:

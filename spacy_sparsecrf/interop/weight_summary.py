@@ -1,7 +1,11 @@
 """The weights of a model as of `pycrfsuite.Tagger.info`, and as text."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .crfsuite_file import CrfsuiteModel
+    from .sequences.opened_model import TrainedWeights
 
 
 class WeightSummary(NamedTuple):
@@ -38,26 +42,32 @@ class WeightSummary(NamedTuple):
     bigram_features: dict[tuple[str, str | None, str], float]
 
     @classmethod
-    def of(
-        cls,
-        labels: Sequence[str],
-        attributes: Sequence[str],
-        transitions: dict[tuple[str | None, str], float],
-        states: dict[tuple[str, str], float],
-    ) -> "WeightSummary":
-        """Return weights of attributes and transitions; the header lacks the size of the file."""
+    def of(cls, weights: "CrfsuiteModel | TrainedWeights") -> "WeightSummary":
+        """Return the weights of a model; the header lacks the size of the file."""
+        labels, texts = weights.labels, ["", *weights.attributes]
+        previous_labels = [*labels, None]
+        states = dict[tuple[str, str], float]()
+        transitions = dict[tuple[str | None, str], float]()
+        bigrams = dict[tuple[str, str | None, str], float]()
+        for number, previous, y, weight in weights.entries():
+            if previous < 0:
+                states[texts[number], labels[y]] = weight
+            elif number:
+                bigrams[texts[number], previous_labels[previous], labels[y]] = weight
+            else:
+                transitions[previous_labels[previous], labels[y]] = weight
         header = {
             "num_features": str(len(states) + len(transitions)),
             "num_labels": str(len(labels)),
-            "num_attrs": str(len(attributes)),
+            "num_attrs": str(len(texts) - 1),
         }
         return cls(
             transitions=transitions,
             state_features=states,
             header=header,
             labels={label: str(number) for number, label in enumerate(labels)},
-            attributes={text: str(number) for number, text in enumerate(attributes)},
-            bigram_features={},
+            attributes={text: str(number) for number, text in enumerate(texts[1:])},
+            bigram_features=bigrams,
         )
 
     def __repr__(self) -> str:

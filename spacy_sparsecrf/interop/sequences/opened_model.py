@@ -1,7 +1,7 @@
 """Trained weights of attributes and of pairs of labels, and their file."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
@@ -23,7 +23,6 @@ from ..crfsuite_file import (
     write_crfsuite,
 )
 from ..external_models import of_crfsuite
-from ..weight_summary import WeightSummary
 from .item_encoding import ALWAYS, SHOWN
 
 START = "__BOS__"
@@ -103,13 +102,13 @@ class TrainedWeights:
         attributes = [*dict.fromkeys(self.attributes + [START] * self.has_start)]
         n, n_labels = len(attributes), len(self.labels)
         start = attributes.index(START) if self.has_start else n
-        rows = [
-            (key - ALWAYS - 1, -1, y, float(value))
-            for (key, _, y), value in self.model.unigram.entries()
-        ]
-        for (_, previous, y), value in self.model.bigram.entries():
-            pair = (start, -1) if previous == n_labels else (n, previous)
-            rows.append((*pair, y, float(value)))
+        rows = []
+        for number, previous, y, weight in self.entries():
+            if previous < 0:
+                pair = number - 1, -1
+            else:
+                pair = (start, -1) if previous == n_labels else (n, previous)
+            rows.append((*pair, y, weight))
         return write_crfsuite(self.labels, attributes, ExternalWeights.of(rows))
 
     @property
@@ -138,24 +137,11 @@ class TrainedWeights:
         """Size of the file in bytes."""
         return len(self.to_bytes())
 
-    def info(self) -> WeightSummary:
-        """Return the non-zero weights; the header lacks the size of the file."""
-        previous_labels, texts = [*self.labels, None], ["", *self.attributes]
-        states = {
-            (texts[key - ALWAYS], self.labels[label]): float(weight)
-            for (key, _, label), weight in self.model.unigram.entries()
-        }
-        pairs = [
-            (key, (previous_labels[previous], self.labels[label]), float(weight))
-            for (key, previous, label), weight in self.model.bigram.entries()
-        ]
-        transitions = {pair: weight for key, pair, weight in pairs if key == ALWAYS}
-        bigrams = {
-            (texts[key - ALWAYS], *pair): weight for key, pair, weight in pairs if key != ALWAYS
-        }
-        return WeightSummary.of(self.labels, self.attributes, transitions, states)._replace(
-            bigram_features=bigrams
-        )
+    def entries(self) -> Iterator[tuple[int, int, int, float]]:
+        """Yield the number of an attribute, or 0, the label before, or -1, the label, the weight."""
+        for table in (self.model.unigram, self.model.bigram):
+            for (key, previous, y), weight in table.entries():
+                yield key - ALWAYS, previous, y, float(weight)
 
 
 def numbered(source: CrfsuiteModel) -> CRFModel:

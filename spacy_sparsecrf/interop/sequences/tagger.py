@@ -250,7 +250,7 @@ class Tagger:
     def info(self) -> WeightSummary:
         """Return the non-zero weights, and the header of the file."""
         weights = self.predictor.weights
-        summary = weights.info()
+        summary = WeightSummary.of(weights)
         return summary._replace(header={"size": str(weights.size), **summary.header})
 
     def dump(self, filename: "str | PathLike[str] | None" = None) -> None:

@@ -19,6 +19,7 @@ from ..sequences.learner import Learner, Sequences
 from ..sequences.opened_model import write_file
 from ..sequences.predictor import Predictor
 from ..sequences.tagger import Tagger
+from ..weight_summary import WeightSummary
 from .model_file import ModelFile
 
 if TYPE_CHECKING:
@@ -372,17 +373,27 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:
         """The non-zero weights of features with labels, by (feature, label)."""
-        return None if self.tagger_ is None else self._predictor.weights.info().state_features
+        return (
+            None
+            if self.tagger_ is None
+            else WeightSummary.of(self._predictor.weights).state_features
+        )
 
     @property
     def transition_features_(self) -> dict[tuple[str | None, str], float] | None:
         """The non-zero weights of transitions, by (label before, label); see `WeightSummary`."""
-        return None if self.tagger_ is None else self._predictor.weights.info().transitions
+        return (
+            None if self.tagger_ is None else WeightSummary.of(self._predictor.weights).transitions
+        )
 
     @property
     def bigram_features_(self) -> dict[tuple[str, str | None, str], float] | None:
         """The non-zero weights of features with pairs, by (feature, label before, label)."""
-        return None if self.tagger_ is None else self._predictor.weights.info().bigram_features
+        return (
+            None
+            if self.tagger_ is None
+            else WeightSummary.of(self._predictor.weights).bigram_features
+        )
 
     # Components
 
