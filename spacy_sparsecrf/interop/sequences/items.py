@@ -84,7 +84,8 @@ class Vocabulary(dict[Any, int]):
         return nested
 
     def __missing__(self, item: Any) -> int:
-        key, value = (item, True) if isinstance(item, str) else item
+        pair: tuple[Any, Any] = (item, True) if isinstance(item, str) else item
+        key, value = pair
         kind = type(value)
         if kind is str and type(key) is str:
             number = self._numbers[f"{self._prefix}{key}{SEPARATOR}{value}"]

@@ -138,7 +138,7 @@ class TrainedWeights:
         return len(self.to_bytes())
 
     def entries(self) -> Iterator[tuple[int, int, int, float]]:
-        """Yield the number of an attribute, or 0, the label before, or -1, the label, the weight."""
+        """Yield attributes by number, or 0, labels before, or -1, labels, and non-zero weights."""
         for table in (self.model.unigram, self.model.bigram):
             for (key, previous, y), weight in table.entries():
                 yield key - ALWAYS, previous, y, float(weight)

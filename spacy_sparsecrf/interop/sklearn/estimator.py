@@ -351,6 +351,10 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         return tagger.predictor
 
     @property
+    def _summary(self) -> WeightSummary:
+        return WeightSummary.of(self._predictor.weights)
+
+    @property
     def classes_(self) -> list[str] | None:
         """The labels, sorted."""
         return None if self.tagger_ is None else self.tagger_.labels()
@@ -373,27 +377,17 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:
         """The non-zero weights of features with labels, by (feature, label)."""
-        return (
-            None
-            if self.tagger_ is None
-            else WeightSummary.of(self._predictor.weights).state_features
-        )
+        return None if self.tagger_ is None else self._summary.state_features
 
     @property
     def transition_features_(self) -> dict[tuple[str | None, str], float] | None:
         """The non-zero weights of transitions, by (label before, label); see `WeightSummary`."""
-        return (
-            None if self.tagger_ is None else WeightSummary.of(self._predictor.weights).transitions
-        )
+        return None if self.tagger_ is None else self._summary.transitions
 
     @property
     def bigram_features_(self) -> dict[tuple[str, str | None, str], float] | None:
         """The non-zero weights of features with pairs, by (feature, label before, label)."""
-        return (
-            None
-            if self.tagger_ is None
-            else WeightSummary.of(self._predictor.weights).bigram_features
-        )
+        return None if self.tagger_ is None else self._summary.bigram_features
 
     # Components
 
