@@ -35,7 +35,7 @@ class Numbered(NamedTuple):
     values: dict[int, float]
 
 
-class _Numbers(dict[str, int]):
+class _Growing(dict[str, int]):
     """Numbers of texts in their order, from 1."""
 
     def __missing__(self, text: str) -> int:
@@ -64,7 +64,7 @@ class Vocabulary(dict[Any, int]):
     ) -> None:
         super().__init__()
         self.is_flat, self._prefix = True, prefix
-        self._numbers = _Numbers() if numbers is None else numbers
+        self._numbers = _Growing() if numbers is None else numbers
         self._room = room or (repeat(True) if numbers is None else repeat(True, _MOST_CACHED))
         self._inner = dict[str, Vocabulary]()
 
