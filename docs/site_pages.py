@@ -53,7 +53,7 @@ INTERFACES = {
             "interop.sklearn.estimator": "CRF",
             "interop.sequences.trainer": "Trainer",
             "interop.sequences.tagger": "Tagger ItemSequence",
-            "interop.sequences.opened_model": "WeightSummary",
+            "interop.weight_summary": "WeightSummary",
         },
     ),
     "parts": (

@@ -11,9 +11,10 @@ names to numbers, and an array from numbers to names, which end with a zero byte
 Reading needs the standard library alone: a process that labels a few texts loads nothing else.
 """
 
+import re
 import struct
-from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SparseCRFError
@@ -28,12 +29,13 @@ _CHUNK = struct.Struct("<4sII")  # name, size, number
 _WEIGHT = struct.Struct("<IIId")
 _ROW = [("kind", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weight", "<f8")]
 _STRINGS = struct.Struct("<4s5I")  # name, size, 0, byte order, number, offset of the array
-_PAIR = struct.Struct("<II")
+_NUMBER, _PAIR = struct.Struct("<I"), struct.Struct("<II")
+_HEAD = re.compile(rb"\0.{8}", re.DOTALL)  # the end of a name, and the pair before the next one
 _N_TABLES = 256
 _LOW = 0xFFFFFFFF
 FEW_LABELS = 1000  # whose pairs always fit in memory
 LARGEST = 3.4028234663852886e38  # of float32, so that sums of weights are finite
-_AHEAD, _MOST_AHEAD = 16, 1 << 17  # names read at each look-up, and of a model at most
+_AHEAD, _MOST_AHEAD = 128, 1 << 17  # names read at each look-up, and of a model at most
 _MIX, _FINAL = (4, 6, 8, 16, 19, 4), (14, 11, 25, 16, 4, 14, 24)  # turns of the hash
 _DAMAGE = (ValueError, LookupError, struct.error)
 
@@ -62,40 +64,42 @@ class CrfsuiteModel:
     """A model in CRFsuite's format, read on demand.
 
     data: the file; path: for messages. RAISES: SparseCRFError, also later, for damaged data.
-    Attributes: labels: in order; n_attributes: their number.
+    Attributes: labels: in order; n_attributes: their number; numbers: of attributes by name, from
+    1; 0 of unknown ones.
     """
 
     def __init__(self, data: bytes, path: object = "the model") -> None:
         self.data, self.path = data, path
-        self._read = _Reading(path)
-        with self._read:
+        try:
             magic, size, *_ = header = _HEADER.unpack_from(data)
             if magic != MAGIC or size != len(data):
                 raise ValueError(f"it has {len(data)} bytes")
             *_, self._weights_at, labels, attributes, self._of_labels, self._of_attributes = header
             self._names, self.labels = _Names(data, attributes), [*_Names(data, labels)]
             self.n_attributes = self._names.n
+            self.numbers = _Numbers(self._names, self.damage)
             check_labels(self.labels, len(data), path)
+        except SparseCRFError:
+            raise
+        except _DAMAGE as error:
+            raise self.damage(error) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the data, which is read in place."""
         return CrfsuiteModel, (self.data, self.path)
 
-    def find(self, text: str) -> int:
-        """Return the number of an attribute, from 1; 0 if it is unknown."""
-        with self._read:
-            return self._names.find(text) + 1
-
-    def states(self, number: int) -> list[tuple[int, float]]:
-        """Return the labels with weights of an attribute, and these weights."""
-        with self._read:
+    def states(self, number: int) -> dict[int, float]:
+        """Return the weights of an attribute by label."""
+        try:
             return self._of(0, self._of_attributes, number - 1)
+        except _DAMAGE as error:
+            raise self.damage(error) from error
 
     def all_states(self) -> ExternalWeights:
         """Return the weights of all attributes with labels, in the order of attributes."""
         import numpy as np
 
-        with self._read:
+        try:
             # Numbers of 32 bits at each byte.
             words = np.ndarray(len(self.data) - 3, "<u4", self.data, strides=(1,))
             n = self.n_attributes
@@ -117,50 +121,89 @@ class CrfsuiteModel:
                 if is_damaged.any():
                     raise ValueError(f"weight {ids[is_damaged.argmax()]} is {reason}")
             return ExternalWeights(numbers, np.full(len(ids), -1), labels, values.copy())
+        except _DAMAGE as error:
+            raise self.damage(error) from error
 
     def transitions(self) -> list[tuple[int, int, float]]:
         """Return the label before, the label and the weight of each transition, ascending."""
-        with self._read:
+        try:
             return [
                 (previous, label, weight)
                 for previous in range(len(self.labels))
-                for label, weight in sorted(self._of(1, self._of_labels, previous))
+                for label, weight in sorted(self._of(1, self._of_labels, previous).items())
             ]
+        except _DAMAGE as error:
+            raise self.damage(error) from error
+
+    def entries(self) -> Iterator[tuple[int, int, int, float]]:
+        """Yield the non-zero weights; see `TrainedWeights.entries`."""
+        for number in range(1, self.n_attributes + 1):
+            yield from (
+                (number, -1, y, weight) for y, weight in self.states(number).items() if weight
+            )
+        yield from ((0, *transition) for transition in self.transitions() if transition[2])
+
+    @property
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        return len(self.data)
 
     @property
     def attributes(self) -> list[str]:
         """The attributes, by number from 1."""
-        with self._read:
+        try:
             return [*self._names]
+        except _DAMAGE as error:
+            raise self.damage(error) from error
 
-    def _of(self, kind: int, references: int, number: int) -> list[tuple[int, float]]:
-        """Return labels and weights of a label or attribute. RAISES: ValueError or struct.error."""
-        (at,) = struct.unpack_from("<I", self.data, references + _CHUNK.size + 4 * number)
-        (n,) = struct.unpack_from("<I", self.data, at)
-        ids = struct.unpack_from(f"<{n}I", self.data, at + 4)
+    def damage(self, reason: Exception) -> SparseCRFError:
+        """Return an error about damaged data."""
+        values = {"path": self.path, "program": "CRFsuite", "reason": reason}
+        return SparseCRFError(Errors.SC631.format(**values))
+
+    def _of(self, kind: int, references: int, number: int) -> dict[int, float]:
+        """Return weights of a label or attribute by label. RAISES: ValueError or struct.error."""
+        data, n_labels = self.data, len(self.labels)
+        weights: dict[int, float] = {}
+        (at,) = _NUMBER.unpack_from(data, references + _CHUNK.size + 4 * number)
+        (n,) = _NUMBER.unpack_from(data, at)
         begin, read = self._weights_at + _CHUNK.size, _WEIGHT.unpack_from
-        rows = [read(self.data, begin + k * _WEIGHT.size) for k in ids]
-        for k, (stored_kind, source, label, weight) in zip(ids, rows, strict=True):
-            if stored_kind != kind or source != number or label >= len(self.labels):
+        for k in struct.unpack_from(f"<{n}I", data, at + _NUMBER.size):
+            stored_kind, source, label, weight = read(data, begin + k * _WEIGHT.size)
+            if stored_kind != kind or source != number or label >= n_labels:
                 raise ValueError(f"weight {k} is not of number {number}")
-            if not abs(weight) <= LARGEST:
+            if not -LARGEST <= weight <= LARGEST:
                 raise ValueError(f"weight {k} is not finite in 32 bits")
-        return [row[2:] for row in rows]
+            weights[label] = weights.get(label, 0.0) + weight
+        return weights
 
 
-class _Reading:
-    """A context that reports damage that its body finds. path: of the model, for messages."""
+class _Numbers(dict[str, int]):
+    """Numbers of names from 1; see `CrfsuiteModel`. damage: returns an error.
 
-    def __init__(self, path: object) -> None:
-        self._path = path
+    Soon all names of a model that is not large are there: to look one up in the file takes as long
+    as to read many.
+    """
 
-    def __enter__(self) -> None:
-        pass
+    def __init__(self, names: "_Names", damage: Callable[[Exception], SparseCRFError]) -> None:
+        super().__init__()
+        self._names, self._damage = names, damage
+        self._n_read = 0
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, _DAMAGE) and not isinstance(error, SparseCRFError):
-            values = {"path": self._path, "program": "CRFsuite", "reason": error}
-            raise SparseCRFError(Errors.SC631.format(**values)) from error
+    def __missing__(self, name: str) -> int:
+        n = self._names.n
+        if len(self) == n:
+            return 0
+        try:
+            number = self._names.find(name) + 1
+            if self._n_read < n <= _MOST_AHEAD:
+                begin = self._n_read
+                self._n_read = begin + _AHEAD
+                names = self._names.read(begin)
+                self.update(zip(names, range(begin + 1, n + 1), strict=False))
+        except _DAMAGE as error:
+            raise self._damage(error) from error
+        return number
 
 
 class _Names:
@@ -171,23 +214,10 @@ class _Names:
         name, _, _, order, self.n, self._places = _STRINGS.unpack_from(data, at)
         if name != b"CQDB" or order != _BYTE_ORDER:
             raise ValueError("it has no names")
-        self._numbers: dict[str, int] = {}
-        self._unread = enumerate(self)
 
     def find(self, name: str) -> int:
-        """Return the number of a name, or -1.
-
-        Soon all names of a model that is not large are in a dict: looking one up in the file takes
-        as long as reading many.
-        """
-        number = self._numbers.get(name, -1)
-        if number < 0 and len(self._numbers) < self.n:
-            number = self._look_up(encoded(name) + b"\0")
-            if self.n <= _MOST_AHEAD:
-                self._numbers.update((text, k) for k, text in islice(self._unread, _AHEAD))
-        return number
-
-    def _look_up(self, key: bytes) -> int:
+        """Return the number of a name by its hash, or -1."""
+        key = encoded(name) + b"\0"
         code = hash_of(key)
         at, n = self._pair(_STRINGS.size + 8 * (code % _N_TABLES))
         for k in range(n):
@@ -200,6 +230,16 @@ class _Names:
                     raise ValueError(f"name {number} is there, but only {self.n} names are")
                 return number
         return -1
+
+    def read(self, begin: int) -> list[str]:
+        """Return some names from a number on, if each is stored where the one before ends."""
+        n = min(_AHEAD, self.n - begin)
+        places = struct.unpack_from(f"<{n}I", self._data, self._at + self._places + 4 * begin)
+        first, last = places[0], places[-1]
+        end = last + _PAIR.size + self._pair(last)[1]
+        keys = _HEAD.split(b"\0" + self._data[self._at + first : self._at + end])
+        _, *names, _ = b"\0".join(keys).decode("utf8", "surrogateescape").split("\0")
+        return names if len(names) == n else []
 
     def __iter__(self) -> Iterator[str]:
         left = len(self._data)

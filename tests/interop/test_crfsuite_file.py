@@ -44,7 +44,7 @@ def test_a_file_of_crfsuite_is_written_again_byte_by_byte(path):
     states = {
         (number, label): weight
         for number in range(1, len(read.attributes) + 1)
-        for label, weight in read.states(number)
+        for label, weight in read.states(number).items()
     }
     features, previous, labels, values = (each.tolist() for each in model.weights)
     rows = zip(features, previous, labels, values, strict=True)
@@ -57,8 +57,8 @@ def test_a_file_of_crfsuite_is_written_again_byte_by_byte(path):
 def test_names_of_any_bytes_are_found(labels, names):
     model = CrfsuiteModel(write_crfsuite(labels, names, NONE))
     assert model.labels == labels and model.attributes == names
-    assert [model.find(name) for name in names] == [*range(1, len(names) + 1)]
-    assert model.find("absent from all, surely") == 0
+    assert [model.numbers[name] for name in names] == [*range(1, len(names) + 1)]
+    assert model.numbers["absent from all, surely"] == 0
 
 
 def test_the_hash_is_that_of_the_published_program():
@@ -82,9 +82,9 @@ def test_damage_is_reported_where_it_is_met(path):
             n_labels = len(model.labels)
             assert all(max(i, y) < n_labels for i, y, _ in model.transitions())
             for name in names[:20]:
-                number = model.find(name)
+                number = model.numbers[name]
                 assert number <= len(names)
-                assert all(0 <= y < n_labels for y, _ in model.states(number or 1))
+                assert all(0 <= y < n_labels for y in model.states(number or 1))
         except SparseCRFError as error:
             n += 1
             assert "SC631" in str(error)

@@ -209,14 +209,23 @@ def test_a_fork_while_the_kernels_load_never_waits(path):
     script = f"""
 import os, signal, time
 from spacy_sparsecrf.pycrfsuite import Tagger
-tagger, x = Tagger().open({str(path)!r}), {X[0]!r}
+path, x = {str(path)!r}, {X[0]!r}
+tagger = Tagger().open(path)
 labels = tagger.tag(x)
+def warm_another():
+    with open(path, "rb") as file:
+        other = Tagger().open_inmemory(file.read())
+    other.warm()
+    other.tag(x)
+asked = tagger.info, lambda: tagger.dump(os.devnull), tagger.warm, warm_another, tagger.close
 thread = tagger.predictor.loading.start()
-for _ in range(50):
+for k in range(50):
     child = os.fork()
     if not child:
         signal.alarm(20)
-        os._exit(tagger.tag(x) != labels)
+        equal = tagger.tag(x) == labels
+        asked[k % 5]()
+        os._exit(not equal)
     assert os.waitpid(child, 0)[1] == 0
     time.sleep(0.005)
 thread.join()

@@ -4,10 +4,13 @@ Invented texts with features of the shapes that parsers of addresses (dicts in d
 real value) and of ingredients (flat dicts) generate.
 """
 
+import json
+import pickle
 import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -25,7 +28,24 @@ from .record import OURS, Options, measurements, middle, ratio
 PEER = "python-crfsuite"
 ONE, ALL = "labels", "labels, marginals, probability"
 TOGETHER = "labels, all texts at once"
-FRESH = "labels of one text, in a fresh process"
+SLOWEST = "labels, slowest text but the first"
+_FRESH = 9  # processes of each side
+_PROCESSES = 10, 1_000, 12_000  # texts of a fresh process
+_RANGES = (0, 100), (100, 1_000), (5_000, 10_000)
+_CALLS = """
+import json, pickle, time
+from {module} import Tagger
+with open({texts!r}, "rb") as file:
+    texts = pickle.load(file)
+tagger = Tagger()
+tagger.open({path!r})
+seconds = []
+for text in texts:
+    begin = time.perf_counter()
+    tagger.tag(text)
+    seconds.append(time.perf_counter() - begin)
+print(json.dumps(seconds))
+"""
 _SETTINGS: dict[str, Any] = {"c1": 0.1, "c2": 0.01, "max_iterations": 60}
 _WORDS = {
     "Number": "1 7 12 44 83 160 305 417 960 1120 2048 3999 5150 7281 9003",
@@ -94,13 +114,31 @@ def features(shape: str, words: Sequence[str]) -> list[dict[str, Any]]:
     return found
 
 
-def _fresh(path: str, x: Any) -> dict[str, Callable[[], Cost]]:
-    """Return processes that open a model of CRFsuite's format and label one text."""
+def _measure_fresh(record: Any, shape: str, path: Path, repeats: int, most: int) -> None:
+    """Label at most so many texts in fresh processes, which open a model of CRFsuite's format."""
+    file = path.with_suffix(".pickle")
+    X = [features(shape, words) for words, _ in texts(shape, most, 2)]
     modules = {OURS: "spacy_sparsecrf.pycrfsuite", PEER: "pycrfsuite"}
-    script = f"import Tagger; t = Tagger(); t.open({path!r}); t.tag({x!r})"
-    return {
-        side: partial(run, ["python", "-c", f"from {m} {script}"]) for side, m in modules.items()
-    }
+    for n in sorted({min(n, most) for n in _PROCESSES}):
+        file.write_bytes(pickle.dumps(X[:n]))
+        values = {"path": str(path), "texts": str(file)}
+        sides = {
+            side: partial(run, ["python", "-c", _CALLS.format(module=module, **values)])
+            for side, module in modules.items()
+        }
+        costs = alternate(repeats, sides)
+        record.compare(shape, f"labels of {n:,} texts, in a fresh process", costs, n=1)
+    seconds = {side: [json.loads(cost.output) for cost in runs] for side, runs in costs.items()}
+
+    def compare(what: str, n: int, spent: Callable[[list[float]], float]) -> None:
+        walls = {side: [Cost(spent(x)) for x in runs] for side, runs in seconds.items()}
+        record.compare(shape, what, walls, n=n)
+
+    for begin, end in _RANGES:
+        if end <= most:
+            what = f"labels, texts {begin + 1:,} to {end:,} of a process"
+            compare(what, end - begin, lambda x, part=slice(begin, end): sum(x[part]))
+    compare(SLOWEST, 1, lambda x: max(x[1:]))
 
 
 def everything(tagger: Any, x: Any) -> None:
@@ -122,7 +160,7 @@ def measure(options: Options) -> None:
     import pycrfsuite
 
     record = options.record("single", python_crfsuite=version(PEER))
-    path, repeats = str(record.path.with_suffix(".crfsuite")), options.times(15)
+    path, repeats = record.path.with_suffix(".crfsuite"), options.times(15)
     n = 50 if options.quick else 500
     record.path.parent.mkdir(parents=True, exist_ok=True)
     for shape in _FORMS:
@@ -132,7 +170,7 @@ def measure(options: Options) -> None:
         )
         ours, peer = CRF(**_SETTINGS, n_threads=1).fit(X, y), pycrfsuite.Tagger()
         ours.save(path)
-        peer.open(path)
+        peer.open(str(path))
         same = sum(peer.tag(x) == ours.predict_single(x) for x in new) / n
         asked: dict[str, dict[str, Callable[[], Cost]]] = {
             ONE: {
@@ -148,7 +186,8 @@ def measure(options: Options) -> None:
         asked[TOGETHER][PEER] = asked[ONE][PEER]
         for what, sides in asked.items():
             record.compare(shape, what, alternate(repeats, sides), n=n, same=same)
-        record.compare(shape, FRESH, alternate(repeats, _fresh(path, new[0])), n=1)
+        most = 100 if options.quick else max(_PROCESSES)
+        _measure_fresh(record, shape, path, repeats=min(repeats, _FRESH), most=most)
     _measure_docs(record, n, repeats)
 
 

@@ -35,7 +35,7 @@ def screen_unigrams(space: Workspace, threshold: float) -> list[Found]:
     sizes = np.diff(space.lattice.feature_sites.indptr)
     # The mean in the cost of each feature keeps chunks of rare features below twice a buffer.
     cost = sizes + int(sizes.sum()) // max(1, len(sizes))
-    n_chunks = max(space.limits.n_chunks, -(-len(sizes) * space.n_labels // _SCREENED))
+    n_chunks = max(space.n_chunks, -(-len(sizes) * space.n_labels // _SCREENED))
     return space.workers.map(_screen_labels, cut(cost, n_chunks), space, threshold)
 
 

@@ -64,7 +64,7 @@ class ChainWorkingLoss(WorkingLoss):
             self.values.append(ValueWeights(workspace, self.unigram))
         self.pairs = PairPotentials(workspace, self.bigram, self.cost_model)
         n_sites = np.diff(sites.indptr)[self.unigram.features]
-        self._row_chunks = self.unigram.chunks(n_sites, workspace.limits.n_chunks)
+        self._row_chunks = self.unigram.chunks(n_sites, workspace.n_chunks)
 
     def derived(self, make: Callable[[Self], DerivedT]) -> DerivedT:
         """Return make(self), cached here because solvers store only settings and states."""

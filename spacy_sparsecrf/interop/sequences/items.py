@@ -6,14 +6,14 @@ in a list is itself. The value of an attribute is 1, unless it is given as a num
 is 0. An attribute with value 0 adds nothing to a score, but counts as observed.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain, repeat
 from numbers import Real
 from typing import Any, NamedTuple
 
 from ...errors import Errors, SparseCRFError, brief
 from ..crfsuite_file import LARGEST
 
-_UNKNOWN = 0  # the number of an unknown attribute
 SEPARATOR = ":"
 _MOST_CACHED = 1 << 22  # largest number of entries cached in a vocabulary that does not grow
 _SIMPLE = (str, bytes, Real)
@@ -35,27 +35,12 @@ class Numbered(NamedTuple):
     values: dict[int, float]
 
 
-class _Numbers:
-    """Numbers of attributes by text, shared with vocabularies of nested dicts; see `Vocabulary`."""
+class _Growing(dict[str, int]):
+    """Numbers of texts in their order, from 1."""
 
-    def __init__(self, find: Callable[[str], int | None] | None) -> None:
-        self.grows, self.texts = find is None, list[str]()
-        self._by_text = dict[str, int]()
-        self._find = find or self._by_text.get
-        self._n_uncached = _MOST_CACHED
-
-    def of(self, text: str) -> int:
-        """Return the number of an attribute."""
-        number = self._find(text) or _UNKNOWN
-        if self.grows and not number:
-            self.texts.append(text)
-            number = self._by_text[text] = len(self.texts)
+    def __missing__(self, text: str) -> int:
+        number = self[text] = len(self) + 1
         return number
-
-    def may_cache(self) -> bool:
-        """Count an entry of a cache; return whether there is room for it."""
-        self._n_uncached -= 1
-        return self.grows or self._n_uncached >= 0
 
 
 class Vocabulary(dict[Any, int]):
@@ -66,51 +51,56 @@ class Vocabulary(dict[Any, int]):
     nested features raise TypeError. Nested dicts have vocabularies of their own, see `inner`.
     is_flat: whether all dicts so far had only pairs that can be looked up.
 
-    find: returns the number of a known attribute, or 0 or None; by default, all attributes are new
-        and get the next numbers; numbers, prefix: of a nested vocabulary, instead.
+    numbers: of texts, 0 of unknown ones; by default, all attributes are new and get the next
+        numbers; room, prefix: of a nested vocabulary: an item for each entry of the caches.
     """
 
     def __init__(
         self,
-        find: Callable[[str], int | None] | None = None,
+        numbers: dict[str, int] | None = None,
         *,
-        numbers: _Numbers | None = None,
+        room: Iterator[bool] | None = None,
         prefix: str = "",
     ) -> None:
         super().__init__()
         self.is_flat, self._prefix = True, prefix
-        self._numbers = numbers or _Numbers(find)
+        self._numbers = _Growing() if numbers is None else numbers
+        self._room = room or (repeat(True) if numbers is None else repeat(True, _MOST_CACHED))
         self._inner = dict[str, Vocabulary]()
 
     @property
     def texts(self) -> list[str]:
-        """The attributes that are new, in the order of their numbers."""
-        return self._numbers.texts
+        """The attributes, if they are new, in the order of their numbers."""
+        return [*self._numbers]
 
     def inner(self, key: Any) -> "Vocabulary":
         """Return the vocabulary of the dicts that are values of a key, cached like a pair."""
         nested = self._inner.get(key)
         if nested is None:
             prefix = f"{self._prefix}{_text(key)}{SEPARATOR}"
-            nested = Vocabulary(numbers=self._numbers, prefix=prefix)
-            if self._numbers.may_cache():
+            nested = Vocabulary(self._numbers, room=self._room, prefix=prefix)
+            if next(self._room, False):
                 self._inner[key] = nested
         return nested
 
     def __missing__(self, item: Any) -> int:
-        key, value = (item, True) if isinstance(item, str) else item
-        if type(key) is str and type(value) is str:
-            return self._added(item, f"{key}{SEPARATOR}{value}", 1)
-        if not isinstance(value, _SIMPLE) and type(value).__name__ not in _BOOLS:
+        pair: tuple[Any, Any] = (item, True) if isinstance(item, str) else item
+        key, value = pair
+        kind = type(value)
+        if kind is str and type(key) is str:
+            number = self._numbers[f"{self._prefix}{key}{SEPARATOR}{value}"]
+        elif kind is bool and type(key) is str:
+            number = self._numbers[self._prefix + key]
+            if not value:
+                number = -number
+        elif isinstance(value, _SIMPLE) or kind.__name__ in _BOOLS:
+            [(text, sign)] = _valued(_text(key), value)
+            if sign not in (0.0, 1.0):
+                raise TypeError
+            number = self._numbers[self._prefix + text] * (1 if sign else -1)
+        else:
             raise TypeError
-        [(text, sign)] = _valued(_text(key), value)
-        if sign not in (0.0, 1.0):
-            raise TypeError
-        return self._added(item, text, 1 if sign else -1)
-
-    def _added(self, item: Any, text: str, sign: int) -> int:
-        number = self._numbers.of(self._prefix + text) * sign
-        if self._numbers.may_cache():
+        if next(self._room, False):
             self[item] = number
         return number
 
@@ -138,6 +128,16 @@ def read_numbers(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 
     read = ends, sizes, numbers, values = Numbered([0], [], [], {})
     for s, sequence in enumerate(sequences, start=first):
         tokens = sequence if type(sequence) is list else as_tokens(sequence, f"X[{s}]")
+        if vocabulary.is_flat and {*map(type, tokens)} == {dict}:
+            begin = len(numbers)
+            try:
+                pairs = chain.from_iterable(map(dict.items, tokens))
+                numbers.extend(map(vocabulary.__getitem__, pairs))
+                sizes.extend(map(len, tokens))
+                ends.append(len(sizes))
+                continue
+            except (TypeError, ValueError):  # is read token by token, which says where it is
+                del numbers[begin:]
         for token in tokens:
             begin = len(numbers)
             try:

@@ -1,8 +1,13 @@
 """Loading of the kernels in the background."""
 
+import gc
+import os
+import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from ...errors import Warnings, warn
 
@@ -13,6 +18,8 @@ if TYPE_CHECKING:
 
 COST = 0.4
 """Seconds that the kernels take to be loaded, once they are compiled."""
+SCORING = f"{__package__}.scoring"
+"""The module that imports the kernels."""
 _PAUSE = 1e-4  # lets the thread have its turn
 
 
@@ -41,15 +48,26 @@ class KernelLoading:
         from threading import Thread
 
         if self._thread is None:
+            if hasattr(os, "register_at_fork"):  # not on Windows
+                os.register_at_fork(after_in_child=partial(_block_kernels, ref(self)))
             self._thread = Thread(target=self._run, name="kernels of spacy-sparsecrf", daemon=True)
             self._thread.start()
         return self._thread
 
     def _run(self) -> None:
+        # A full garbage collection would stop calls for longer than anything else here does.
+        is_collecting = gc.isenabled()
+        gc.disable()
         try:
             self.road = self._load()
         except Exception as error:
             self._failure = f"{type(error).__name__}: {error}"
+        finally:
+            if not gc.get_freeze_count():
+                gc.freeze()  # and back: new objects are old ones now, without a collection
+                gc.unfreeze()
+            if is_collecting:
+                gc.enable()
 
     @property
     def is_started(self) -> bool:
@@ -65,3 +83,10 @@ class KernelLoading:
             return False
         warn(Warnings.SCW806.format(reason=self._failure))
         return True
+
+
+def _block_kernels(loading: "ref[KernelLoading]") -> None:
+    """Refuse to load kernels in a forked process whose parent was loading them: locks are held."""
+    parent = loading()
+    if parent is not None and parent.road is None:
+        sys.modules[SCORING] = None  # type: ignore[assignment]

@@ -42,6 +42,8 @@ _SETTINGS = {
 _IDLE = {"linesearch", "calibration_eta", "calibration_rate", "calibration_samples", "c", "gamma"}
 _IDLE |= {"calibration_candidates", "calibration_max_trials", "pa_type", "error_sensitive"}
 _IDLE |= {"averaging", "variance", "trainer_cls"}
+# Label pairs of tokens, below which threads wait for each other longer than they work.
+_LITTLE = 1 << 20
 # The smallest value of whole numbers, and of numbers.
 _WHOLE = {"min_freq": 0, "max_iterations": 1, "num_memories": 1, "period": 1, "max_linesearch": 1}
 _WHOLE["n_threads"] = 0
@@ -198,6 +200,7 @@ class Learner:
 
         states, transitions = bool(self.all_possible_states), bool(self.all_possible_transitions)
         l1, l2 = (0.0, 0.0) if "no l2" in solver.requires else self._penalty
+        work = encoded.corpus.n_tokens * len(encoded.labels) ** 2
         return Training(
             encoded.corpus,
             encoded.labels,
@@ -208,7 +211,7 @@ class Learner:
                 observed_only=not (states and transitions), also=encoded.also(states, transitions)
             ),
             warm_start=start,
-            n_threads=self.n_threads,
+            n_threads=self.n_threads or int(work < _LITTLE),
             dtype=self.dtype,
         )
 

@@ -1,11 +1,12 @@
 """Trained weights of attributes and of pairs of labels, and their file."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import srsly
@@ -26,63 +27,6 @@ from .item_encoding import ALWAYS, SHOWN
 
 START = "__BOS__"
 """The attribute of first tokens that has the weights of the start label in other programs."""
-
-
-class WeightSummary(NamedTuple):
-    """The non-zero weights of a model, as `pycrfsuite.Tagger.info` returns them.
-
-    Attributes
-    ----------
-    transitions : dict of (str or None, str) to float
-        Weights by (label before, label); the label before the first label is None.
-    state_features : dict of (str, str) to float
-        Weights by (feature, label).
-    header : dict of str to str
-        Size of the file in bytes, and counts.
-    labels, attributes : dict of str to str
-        Their numbers as text.
-    bigram_features : dict of (str, str or None, str) to float
-        Weights by (feature, label before, label).
-
-    Examples
-    --------
-    >>> from spacy_sparsecrf.sklearn import CRF
-    >>> crf = CRF(c1=0.1, c2=0.01).fit([[["met"], ["Omar"]]], [["O", "PER"]])
-    >>> crf.tagger_.info()
-    WeightSummary(2 labels, 2 attributes)
-    >>> sorted(crf.tagger_.info().state_features)
-    [('Omar', 'PER'), ('met', 'O')]
-    """
-
-    transitions: dict[tuple[str | None, str], float]
-    state_features: dict[tuple[str, str], float]
-    header: dict[str, str]
-    labels: dict[str, str]
-    attributes: dict[str, str]
-    bigram_features: dict[tuple[str, str | None, str], float]
-
-    def __repr__(self) -> str:
-        return f"WeightSummary({len(self.labels)} labels, {len(self.attributes):,} attributes)"
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of a dump, as CRFsuite writes them.
-
-        Yields
-        ------
-        str
-            A line with its end.
-        """
-        yield "FILEHEADER = {\n"
-        yield from (f"  {name}: {value}\n" for name, value in self.header.items())
-        for title, names in (("LABELS", self.labels), ("ATTRIBUTES", self.attributes)):
-            yield f"}}\n\n{title} = {{\n"
-            yield from (f"{number:>7}: {name}\n" for name, number in names.items())
-        tables = ("TRANSITIONS", 1, self.transitions), ("STATE_FEATURES", 0, self.state_features)
-        for title, kind, weights in tables:
-            yield f"}}\n\n{title} = {{\n"
-            for (source, label), weight in weights.items():
-                yield f"  ({kind}) {source} --> {label}: {weight:f}\n"
-        yield "}\n"
 
 
 class TrainedWeights:
@@ -158,13 +102,13 @@ class TrainedWeights:
         attributes = [*dict.fromkeys(self.attributes + [START] * self.has_start)]
         n, n_labels = len(attributes), len(self.labels)
         start = attributes.index(START) if self.has_start else n
-        rows = [
-            (key - ALWAYS - 1, -1, y, float(value))
-            for (key, _, y), value in self.model.unigram.entries()
-        ]
-        for (_, previous, y), value in self.model.bigram.entries():
-            pair = (start, -1) if previous == n_labels else (n, previous)
-            rows.append((*pair, y, float(value)))
+        rows = []
+        for number, previous, y, weight in self.entries():
+            if previous < 0:
+                pair = number - 1, -1
+            else:
+                pair = (start, -1) if previous == n_labels else (n, previous)
+            rows.append((*pair, y, weight))
         return write_crfsuite(self.labels, attributes, ExternalWeights.of(rows))
 
     @property
@@ -183,41 +127,21 @@ class TrainedWeights:
         """The labels, by number."""
         return [*self.model.labels]
 
-    def find(self, text: str) -> int:
-        """Return the number of an attribute, from 1; 0 if it is unknown."""
-        return self._numbers.get(text, 0)
-
     @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {text: number for number, text in enumerate(self.attributes, start=1)}
+    def numbers(self) -> dict[str, int]:
+        """The numbers of attributes, from 1; 0 of unknown ones."""
+        return Counter({text: number for number, text in enumerate(self.attributes, start=1)})
 
-    def info(self) -> WeightSummary:
-        """Return the non-zero weights; the header lacks the size of the file."""
-        labels, previous_labels = self.model.labels, [*self.model.labels, None]
-        texts = dict(enumerate(self.attributes, start=ALWAYS + 1))
-        states = {
-            (texts[key], labels[label]): float(weight)
-            for (key, _, label), weight in self.model.unigram.entries()
-        }
-        pairs = [
-            (key, (previous_labels[previous], labels[label]), float(weight))
-            for (key, previous, label), weight in self.model.bigram.entries()
-        ]
-        transitions = {pair: weight for key, pair, weight in pairs if key == ALWAYS}
-        bigrams = {(texts[key], *pair): weight for key, pair, weight in pairs if key != ALWAYS}
-        header = {
-            "num_features": str(len(states) + len(transitions)),
-            "num_labels": str(len(labels)),
-            "num_attrs": str(len(self.attributes)),
-        }
-        return WeightSummary(
-            transitions=transitions,
-            state_features=states,
-            header=header,
-            labels={label: str(number) for number, label in enumerate(labels)},
-            attributes={text: str(number) for number, text in enumerate(self.attributes)},
-            bigram_features=bigrams,
-        )
+    @property
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        return len(self.to_bytes())
+
+    def entries(self) -> Iterator[tuple[int, int, int, float]]:
+        """Yield attributes by number, or 0, labels before, or -1, labels, and non-zero weights."""
+        for table in (self.model.unigram, self.model.bigram):
+            for (key, previous, y), weight in table.entries():
+                yield key - ALWAYS, previous, y, float(weight)
 
 
 def numbered(source: CrfsuiteModel) -> CRFModel:

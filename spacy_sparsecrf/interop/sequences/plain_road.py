@@ -52,14 +52,14 @@ class PlainSequence(Chain):
         return [self.relaxed(bits)] if compiled is None else compiled.relaxed_paths(bits, m)
 
 
-class States(dict[int, Sequence[tuple[int, float]]]):
-    """The labels with weights of attributes, and these weights, by number; read once."""
+class States(dict[int, dict[int, float]]):
+    """The weights of attributes, by number and label; read once."""
 
     def __init__(self, weights: CrfsuiteModel) -> None:
         self._weights = weights
 
-    def __missing__(self, number: int) -> Sequence[tuple[int, float]]:
-        states = self[number] = self._weights.states(number) if number > 0 else ()
+    def __missing__(self, number: int) -> dict[int, float]:
+        states = self[number] = self._weights.states(number) if number > 0 else {}
         return states
 
 
@@ -102,17 +102,19 @@ class PlainRoad:
         return (chain.marginals() for chain in self._chains(read))
 
     def _chains(self, read: Numbered) -> Iterator[PlainSequence]:
-        scores, begin = [], 0
-        numbers, values, states = read.numbers, read.values, self._states
+        scores, begin, values = [], 0, read.values
+        weights = [*map(self._states.__getitem__, read.numbers)]
         for size in read.sizes:
             row = [0.0] * len(self._weights.labels)
-            for k in range(begin, begin + size):
-                if values and k in values:
+            for k, states in enumerate(weights[begin : begin + size], begin):
+                if not states:
+                    continue
+                if k in values:
                     (x,) = _FLOAT.unpack(_FLOAT.pack(values[k]))  # as the kernels read it
-                    for label, weight in states[numbers[k]]:
+                    for label, weight in states.items():
                         row[label] += x * weight
                 else:
-                    for label, weight in states[numbers[k]]:
+                    for label, weight in states.items():
                         row[label] += weight
             scores.append(row)
             begin += size

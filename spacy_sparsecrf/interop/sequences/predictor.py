@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ...crf.decoding.once import Names, Once
 from ..crfsuite_file import FEW_LABELS, MAGIC, CrfsuiteModel
 from .items import Numbered, Vocabulary, check_length, read_numbers
-from .kernel_loading import KernelLoading
+from .kernel_loading import SCORING, KernelLoading
 from .plain_road import PlainRoad, PlainSequence
 
 if TYPE_CHECKING:
@@ -34,23 +34,20 @@ WARM = "SPARSECRF_WARM"
 """Environment variable: if it is 1, kernels are loaded when a model is opened."""
 
 Weights: TypeAlias = "CrfsuiteModel | TrainedWeights"
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def plain_work(
-    method: "Callable[Concatenate[Predictor, P], R]",
-) -> "Callable[Concatenate[Predictor, P], R]":
+def plain_work(method: Callable[..., R]) -> Callable[..., R]:
     """Count the time of a method, as long as the kernels are not loaded."""
 
     @wraps(method)
-    def counted(predictor: "Predictor", /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def counted(predictor: "Predictor", /, *args: Any) -> R:
         if predictor.loading is None:
-            return method(predictor, *args, **kwargs)
-        begin = time.thread_time()
-        answer = method(predictor, *args, **kwargs)
+            return method(predictor, *args)
+        begin = time.perf_counter()
+        answer = method(predictor, *args)
         if predictor.loading is not None:
-            predictor.loading.count(time.thread_time() - begin)
+            predictor.loading.count(time.perf_counter() - begin)
         return answer
 
     return counted
@@ -63,14 +60,14 @@ class Predictor:
     """
 
     def __init__(self, weights: Weights, once: Names = ()) -> None:
-        self.weights, self._vocabulary = weights, Vocabulary(weights.find)
+        self.weights, self._vocabulary = weights, Vocabulary(weights.numbers)
         self.names = weights.labels
         self.numbers = {label: number for number, label in enumerate(self.names)}
         self._once = Once(self.names, once) if once else None
         self._road: Road | None = None
         self.loading: KernelLoading | None = None
         # The class: another thread may be importing the module.
-        is_loaded = hasattr(sys.modules.get(f"{__package__}.scoring"), "CompiledRoad")
+        is_loaded = hasattr(sys.modules.get(SCORING), "CompiledRoad")
         if isinstance(weights, CrfsuiteModel) and len(self.names) <= FEW_LABELS and not is_loaded:
             self._road = PlainRoad(weights, self._once, self.warm)
             self.loading = KernelLoading(self._load)
@@ -156,12 +153,13 @@ class Predictor:
 
     def _load(self) -> "CompiledRoad":
         """Load the kernels: all that answers to one sequence need."""
-        from .opened_model import numbered  # imports numpy
-        from .scoring import CompiledRoad  # imports numba
+        from .scoring import CompiledRoad  # imports numba; blocked in some forked processes
 
         weights = self.weights
         if not isinstance(weights, CrfsuiteModel):
             return CompiledRoad(weights.model, len(weights.attributes), self._once)
+        from .opened_model import numbered
+
         road = CompiledRoad(numbered(weights), weights.n_attributes, self._once)
         chain = road.chain(Numbered([0, 2], [0, 0], [], {}))
         chain.marginals()

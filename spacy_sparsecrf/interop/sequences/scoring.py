@@ -20,6 +20,7 @@ from .item_encoding import ALWAYS, bigrams_of, rows_of
 from .items import Numbered
 
 _score = Bound(score_numbered)
+_NO_VALUES = np.empty(0, np.int64), np.empty(0, np.float32)
 _PAIRS = np.array([ALWAYS], np.uint64)
 
 
@@ -51,11 +52,12 @@ class CompiledRoad:
 
     def _score(self, read: Numbered) -> ScoredTokens:
         """Score the tokens of sequences."""
-        n_values = len(read.values)
         numbers = np.fromiter(read.numbers, np.int64, len(read.numbers))
         sizes = np.fromiter(read.sizes, np.int64, len(read.sizes))
-        places = np.fromiter(read.values, np.int64, n_values)
-        values = np.fromiter(read.values.values(), np.float32, n_values)
+        places, values = _NO_VALUES
+        if read.values:
+            places = np.array([*read.values])
+            values = np.array([*read.values.values()], np.float32)
         scores = np.empty((len(sizes), self._padded))
         _score(sizes, numbers, places, values, self._blocks, self._weights, scores)
         pairs = self._pairs(sizes, numbers, places, values) if self._has_pairs else _PAIRS

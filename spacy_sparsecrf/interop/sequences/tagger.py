@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...crf.decoding.once import Names
 from ...errors import Errors, SparseCRFError
+from ..weight_summary import WeightSummary
 from .items import items_of
 from .predictor import Predictor, Weights, open_bytes, open_file
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from .opened_model import WeightSummary
     from .predictor import Sequenced
 
 
@@ -247,11 +247,11 @@ class Tagger:
         """Return the labels."""
         return [*self.predictor.names]
 
-    def info(self) -> "WeightSummary":
+    def info(self) -> WeightSummary:
         """Return the non-zero weights, and the header of the file."""
-        trained = self.predictor.trained
-        summary = trained.info()
-        return summary._replace(header={"size": str(len(trained.to_bytes())), **summary.header})
+        weights = self.predictor.weights
+        summary = WeightSummary.of(weights)
+        return summary._replace(header={"size": str(weights.size), **summary.header})
 
     def dump(self, filename: "str | PathLike[str] | None" = None) -> None:
         """Write the weights as text to a file, or to the standard output.

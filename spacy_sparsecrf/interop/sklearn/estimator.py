@@ -19,6 +19,7 @@ from ..sequences.learner import Learner, Sequences
 from ..sequences.opened_model import write_file
 from ..sequences.predictor import Predictor
 from ..sequences.tagger import Tagger
+from ..weight_summary import WeightSummary
 from .model_file import ModelFile
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     start_label : bool, default False
         Whether the first token of a sequence has a transition from a start label.
     n_threads : int, default 0
-        Threads of training; 0 = one per core.
+        Threads of training; 0 = one per core, or one if there is little to do.
     dtype : str, default "float32"
         Type of stored weights, "float32" or "float64".
     once : sequence of str, default ()
@@ -350,6 +351,10 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         return tagger.predictor
 
     @property
+    def _summary(self) -> WeightSummary:
+        return WeightSummary.of(self._predictor.weights)
+
+    @property
     def classes_(self) -> list[str] | None:
         """The labels, sorted."""
         return None if self.tagger_ is None else self.tagger_.labels()
@@ -357,32 +362,32 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
     @property
     def attributes_(self) -> list[str] | None:
         """The features with weights."""
-        return None if self.tagger_ is None else self._predictor.trained.attributes
+        return None if self.tagger_ is None else self._predictor.weights.attributes
 
     @property
     def num_attributes_(self) -> int | None:
         """Number of features with weights."""
-        return None if self.tagger_ is None else len(self._predictor.trained.attributes)
+        return None if self.tagger_ is None else len(self._predictor.weights.attributes)
 
     @property
     def size_(self) -> int | None:
         """Size of the file of the model in bytes."""
-        return None if self.tagger_ is None else len(self._predictor.trained.to_bytes())
+        return None if self.tagger_ is None else self._predictor.weights.size
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:
         """The non-zero weights of features with labels, by (feature, label)."""
-        return None if self.tagger_ is None else self._predictor.trained.info().state_features
+        return None if self.tagger_ is None else self._summary.state_features
 
     @property
     def transition_features_(self) -> dict[tuple[str | None, str], float] | None:
         """The non-zero weights of transitions, by (label before, label); see `WeightSummary`."""
-        return None if self.tagger_ is None else self._predictor.trained.info().transitions
+        return None if self.tagger_ is None else self._summary.transitions
 
     @property
     def bigram_features_(self) -> dict[tuple[str, str | None, str], float] | None:
         """The non-zero weights of features with pairs, by (feature, label before, label)."""
-        return None if self.tagger_ is None else self._predictor.trained.info().bigram_features
+        return None if self.tagger_ is None else self._summary.bigram_features
 
     # Components
 

@@ -1,5 +1,6 @@
 """Features of tokens are read as by python-crfsuite, or refused with a code and position."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -61,11 +62,11 @@ def test_tokens_of_all_kinds_are_read_alike():
 
 
 def test_unknown_attributes_are_not_there_and_do_not_grow_a_vocabulary():
-    vocabulary = Vocabulary({"w:a": 1, "n": 2}.get)
+    vocabulary = Vocabulary(Counter({"w:a": 1, "n": 2}))
     found = read_attributes([[{"w": "a", "n": 1}, {"w": "b", "n": 0}]], vocabulary)
     assert found.numbers.tolist() == [1, 2, 2] and found.tokens.tolist() == [0, 0, 1]
     assert found.values.tolist() == [1.0, 1.0, 0.0] and found.offsets.tolist() == [0, 2]
-    assert vocabulary.texts == []
+    assert vocabulary.texts == ["w:a", "n"]
 
 
 @pytest.mark.parametrize(

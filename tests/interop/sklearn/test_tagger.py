@@ -4,6 +4,7 @@ import builtins
 import io
 import math
 import warnings
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def hashed(tagger: Tagger, X: list[Any]) -> tuple[Decoder, Any]:
     """Return a decoder, and the observations of sequences as in training."""
     trained = tagger.predictor.trained
     chosen = bigrams_of(trained.model, len(trained.attributes))
-    read = read_attributes(X, Vocabulary(trained.find))
+    read = read_attributes(X, Vocabulary(trained.numbers))
     return Decoder(trained.model), observe(read, chosen, start_label=True)
 
 
@@ -125,7 +126,7 @@ def test_before_a_sequence_is_set_there_are_no_tokens():
 
 def test_the_vocabulary_of_nested_dicts_keeps_a_bounded_number_of_entries(monkeypatch):
     monkeypatch.setattr("spacy_sparsecrf.interop.sequences.items._MOST_CACHED", 10)
-    vocabulary = Vocabulary({"near:w:a": 1}.get)
+    vocabulary = Vocabulary(Counter({"near:w:a": 1}))
     for i in range(100):
         found = read_attributes([[{"near": {"w": "a"}, f"k{i}": {"w": f"{i}"}}]], vocabulary)
         assert found.numbers.tolist() == [1]
