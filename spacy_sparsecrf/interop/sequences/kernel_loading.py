@@ -1,26 +1,22 @@
 """Loading of the kernels in the background."""
 
-import gc
-import os
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
+from threading import Lock, Thread
+from threading import enumerate as threads
 from typing import TYPE_CHECKING
-from weakref import ref
 
 from ...errors import Warnings, warn
 
 if TYPE_CHECKING:
-    from threading import Thread
-
     from .scoring import CompiledRoad
 
 COST = 0.4
 """Seconds that the kernels take to be loaded, once they are compiled."""
-SCORING = f"{__package__}.scoring"
-"""The module that imports the kernels."""
 _PAUSE = 1e-4  # lets the thread have its turn
+_THREAD = "kernels of spacy-sparsecrf"
+_loads = Lock()  # one thread at a time
 
 
 class KernelLoading:
@@ -45,29 +41,19 @@ class KernelLoading:
 
     def start(self) -> "Thread":
         """Start the thread, unless it was started."""
-        from threading import Thread
-
         if self._thread is None:
-            if hasattr(os, "register_at_fork"):  # not on Windows
-                os.register_at_fork(after_in_child=partial(_block_kernels, ref(self)))
-            self._thread = Thread(target=self._run, name="kernels of spacy-sparsecrf", daemon=True)
+            self._thread = Thread(target=self._run, name=_THREAD, daemon=True)
             self._thread.start()
         return self._thread
 
     def _run(self) -> None:
-        # A full garbage collection would stop calls for longer than anything else here does.
-        is_collecting = gc.isenabled()
-        gc.disable()
-        try:
-            self.road = self._load()
-        except Exception as error:
-            self._failure = f"{type(error).__name__}: {error}"
-        finally:
-            if not gc.get_freeze_count():
-                gc.freeze()  # and back: new objects are old ones now, without a collection
-                gc.unfreeze()
-            if is_collecting:
-                gc.enable()
+        if _is_left_locked():
+            return
+        with _loads:
+            try:
+                self.road = self._load()
+            except Exception as error:
+                self._failure = f"{type(error).__name__}: {error}"
 
     @property
     def is_started(self) -> bool:
@@ -85,8 +71,13 @@ class KernelLoading:
         return True
 
 
-def _block_kernels(loading: "ref[KernelLoading]") -> None:
-    """Refuse to load kernels in a forked process whose parent was loading them: locks are held."""
-    parent = loading()
-    if parent is not None and parent.road is None:
-        sys.modules[SCORING] = None  # type: ignore[assignment]
+def are_loaded() -> bool:
+    """Return whether the kernels are imported, and no thread loads more of them."""
+    # The class: another thread may be importing the module.
+    module = sys.modules.get(f"{__package__}.scoring")
+    return hasattr(module, "CompiledRoad") and not _loads.locked()
+
+
+def _is_left_locked() -> bool:
+    """Return whether a thread that loads has no other thread to wait for: it is in the parent."""
+    return _loads.locked() and sum(thread.name == _THREAD for thread in threads()) == 1

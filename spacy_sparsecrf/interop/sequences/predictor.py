@@ -6,7 +6,6 @@ that has not loaded them labels plainly at first, and loads them in a thread if 
 
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, wraps
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from ...crf.decoding.once import Names, Once
 from ..crfsuite_file import FEW_LABELS, MAGIC, CrfsuiteModel
 from .items import Numbered, Vocabulary, check_length, read_numbers
-from .kernel_loading import SCORING, KernelLoading
+from .kernel_loading import KernelLoading, are_loaded
 from .plain_road import PlainRoad, PlainSequence
 
 if TYPE_CHECKING:
@@ -66,9 +65,8 @@ class Predictor:
         self._once = Once(self.names, once) if once else None
         self._road: Road | None = None
         self.loading: KernelLoading | None = None
-        # The class: another thread may be importing the module.
-        is_loaded = hasattr(sys.modules.get(SCORING), "CompiledRoad")
-        if isinstance(weights, CrfsuiteModel) and len(self.names) <= FEW_LABELS and not is_loaded:
+        has_few = len(self.names) <= FEW_LABELS
+        if isinstance(weights, CrfsuiteModel) and has_few and not are_loaded():
             self._road = PlainRoad(weights, self._once, self.warm)
             self.loading = KernelLoading(self._load)
             if os.environ.get(WARM) == "1":
@@ -153,7 +151,7 @@ class Predictor:
 
     def _load(self) -> "CompiledRoad":
         """Load the kernels: all that answers to one sequence need."""
-        from .scoring import CompiledRoad  # imports numba; blocked in some forked processes
+        from .scoring import CompiledRoad  # imports numba
 
         weights = self.weights
         if not isinstance(weights, CrfsuiteModel):
