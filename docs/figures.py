@@ -46,7 +46,7 @@ def _row(name: str) -> str:
 
 # Sentences and rows with figures, by page. A blank stands for any white space.
 FIRST = [
-    "8,300 sentences take {es.cpu} CPU seconds",
+    "8,300 sentences of Spanish news take {es.cpu} CPU seconds",
     "[{raw.ours} words]",
     "spaCy's `ner`: {raw.spacy}",
     "whole model is {es.mb} MB",
@@ -55,7 +55,6 @@ BARS = "F1 {es.f1}, {es_peer.f1} and {es_spacy.f1}, and {es.cpu}, {es_peer.cpu} 
 QUOTES = {
     "README.md": [
         *FIRST,
-        "Spanish news take {es.cpu} CPU seconds",
         "F1 {es.f1} for spacy-sparsecrf, {es_peer.f1} for python-crfsuite, {es_spacy.f1} for",
         "takes {es.cpu}, {es_peer.cpu} and {es_spacy.cpu} CPU seconds",
         f"| F1 {_row('es')} | {{es_peer.test}}, {{es_peer.cpu}} s "
