@@ -33,6 +33,7 @@ _REPORTED = "project/measurements/"
 BOOSTS = {"project/": 0.2, "notebooks/": 0.5, "extending": 0.5, "reference/parts": 0.5}
 BOOSTS |= dict.fromkeys(("architecture", "CHANGELOG", "CONTRIBUTING", "SECURITY"), 0.5)
 LINK = re.compile(r"(\]\()((?:\.\./)*[\w./-]+)((?:#[\w-]*)?\))")
+PRIMED = r'<mrow>\1<mo lspace="0" rspace="0">\2</mo></mrow>'
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$|(?<![\\$\w])\$([^$\n]+)\$(?!\w)", flags=re.M | re.S)
 # Pages of the Python interface: title, and modules with their objects, below `spacy_sparsecrf`.
 INTERFACES = {
@@ -264,8 +265,10 @@ def _link(found: re.Match[str], source: str) -> str:
 def _formula(found: re.Match[str]) -> str:
     """A formula as MathML, which browsers show without a script."""
     block, inline = found.groups()
+    # The sign of a prime is raised already.
+    prime = re.compile(r"<msup>(<mi>\w</mi>)<mi>(&#x02032;)</mi></msup>")
     if block:
-        shown = convert(block, display="block")
+        shown = prime.sub(PRIMED, convert(block, display="block"))
         return f'<div style="margin: 1.5em 0; overflow-x: auto">{shown}</div>'
     # Markdown ends a paragraph before a line that begins with <math>.
-    return f"<span>{convert(inline)}</span>"
+    return f"<span>{prime.sub(PRIMED, convert(inline))}</span>"

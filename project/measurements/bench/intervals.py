@@ -22,7 +22,7 @@ from spacy_sparsecrf.pipeline.example_reader import make_annotated_corpus
 from .record import OURS, Options, measurements
 from .whole import JOBS, PEERS, Bench, Job
 
-DRAWS, LEVEL, _SENTENCES = 10_000, 0.95, 10
+DRAWS, _SENTENCES = 10_000, 10
 Array = NDArray[np.floating]
 
 
@@ -41,12 +41,12 @@ def measure(options: Options) -> None:
                     continue
                 train()
                 counts = np.array([_counts(x, job.score) for x in _examples(bench, tool)])
-                scores = _draws(np.add.reduceat(counts, units))
+                scores = draws(np.add.reduceat(counts, units))
                 ours = scores if tool == OURS else ours
                 pairs = [("test", scores)]
                 if tool != OURS and ours is not None:
                     pairs.append(("difference", ours - scores))
-                figures = {key: [values[0], *_interval(values[1:])] for key, values in pairs}
+                figures = {key: [values[0], *interval(values[1:])] for key, values in pairs}
                 own = {"data": name, "tool": tool, "documents": len(units)}
                 record.add(f"{name}, {tool}", **own, **figures)
 
@@ -61,8 +61,8 @@ def _examples(bench: Bench, tool: str) -> Iterable[Example]:
     nlp = spacy.load(bench.model)
     columns = ["tag"] if bench.job.config == "spans" else []
     examples = list(make_annotated_corpus(Path(path), gold_tokens=True, annotations=columns)(nlp))
-    nlp.evaluate(examples)  # puts predictions into the examples
-    return examples
+    docs = nlp.pipe(example.predicted for example in examples)
+    return (Example(doc, x.reference) for doc, x in zip(docs, examples, strict=True))
 
 
 def _counts(example: Example, score: str) -> tuple[int, int, int]:
@@ -91,7 +91,7 @@ def _units(path: str, job: Job) -> list[int]:
     return list(np.searchsorted(np.cumsum([0, *map(len, docs)]), starts))
 
 
-def _draws(counts: NDArray[np.integer]) -> Array:
+def draws(counts: NDArray[np.integer]) -> Array:
     """Return the score in percent of all documents, and of each draw; counts: [documents, 3]."""
     n = len(counts)
     weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), DRAWS)
@@ -99,32 +99,18 @@ def _draws(counts: NDArray[np.integer]) -> Array:
     return np.asarray(200.0 * right / (predicted + gold))
 
 
-def _interval(draws: Array) -> list[float]:
-    """Return the percentiles that enclose 95 % of the draws."""
-    return list(np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+def interval(scores: Array) -> list[float]:
+    """Return the percentiles that enclose 95 % of the scores."""
+    return list(np.quantile(scores, [0.025, 0.975]))
 
 
 def tables(rows: Sequence[Row]) -> str:
     """Return a row for each data set and tool."""
-
-    def shown(values: Sequence[float] | None) -> list[str]:
-        return (
-            ["", ""]
-            if values is None
-            else [f"{values[0]:.2f}", "{:.2f} to {:.2f}".format(*values[1:])]
-        )
-
-    found = measurements(rows)
-    lines = [
-        [
-            row["data"],
-            row["tool"],
-            str(row["documents"]),
-            *shown(row["test"]),
-            *shown(row.get("difference")),
-        ]
-        for row in found
-    ]
-    interval = f"{LEVEL:.0%}".replace("%", " %")
-    header = ["", "", "documents", "test", interval, "ours above it by", interval]
+    lines = []
+    for row in measurements(rows):
+        line = [row["data"], row["tool"], str(row["documents"])]
+        for value, low, high in filter(None, (row["test"], row.get("difference"))):
+            line += [f"{value:.2f}", f"{low:.2f} to {high:.2f}"]
+        lines.append(line + [""] * (7 - len(line)))
+    header = ["", "", "documents", "test", "95 %", "ours above it by", "95 %"]
     return table(header, lines)
