@@ -51,12 +51,10 @@ FIRST = [
     "spaCy's `ner`: {raw.spacy}",
     "whole model is {es.mb} MB",
 ]
-COMPILE = "takes about {compile.wall} seconds"
 BARS = "F1 {es.f1}, {es_peer.f1} and {es_spacy.f1}, and {es.cpu}, {es_peer.cpu} and {es_spacy.cpu}"
 QUOTES = {
     "README.md": [
         *FIRST,
-        COMPILE,
         "F1 {es.f1} for spacy-sparsecrf, {es_peer.f1} for python-crfsuite, {es_spacy.f1} for",
         "takes {es.cpu}, {es_peer.cpu} and {es_spacy.cpu} CPU seconds",
         f"| F1 {_row('es')} | {{es_peer.test}}, {{es_peer.cpu}} s "
@@ -82,11 +80,7 @@ QUOTES = {
         "{doc.ours} tokens per second from Doc to labels",
         "sklearn-crfsuite {doc.peer}",
     ],
-    "docs/entities.md": [COMPILE],
-    "docs/tutorial.md": [COMPILE],
-    "docs/resources.md": [COMPILE, "later ones, about {compile.wall} seconds"],
     "docs/faq.md": [
-        COMPILE,
         "its test F1 is {es_spacy.test} after {es_spacy.cpu} CPU seconds of training",
         "`ner` has {es.test} after {es.cpu}",
         "| 69.2 | {small.f1} | {es.f1} |",
@@ -132,9 +126,6 @@ def figure(field: str, recorded: dict[str, list[list[str]]]) -> str:
             row[2] for row in recorded["From raw text to entities"] if tuple(row[:2]) == RAW[key]
         ]
         return f"{round(float(value.replace(',', '')), -3):,.0f}"
-    if name == "compile":
-        wall = {row[0]: float(row[1]) for row in recorded["First training"][2:]}
-        return f"{wall['compiled'] - wall['cached']:.0f}"
     if name == "doc":
         rows = recorded["From Doc to labels"]
         [value] = [row[2] for row in rows if row[:2] == ["conll2000 test", DOC[key]]]
