@@ -29,9 +29,7 @@ SEARCHES = {
     "SC608": "reference/messages/",
     "SCW208": "warnings/",
     "top features": "commands/",
-    "threshold": "thresholds/",
     "gazetteer": "word-classes/",
-    "docker": "deploy/",
 }
 
 PAGES = [page for page in DOCUMENTS if page_blocks.blocks_of(page)]
