@@ -50,8 +50,6 @@ def errors(
         msg.text(report.conclusion)
         for mistake in report.mistakes:
             _print_mistake(mistake, n)
-        if n_more := report.n_mistakes - len(report.mistakes):
-            msg.text(f"Errors not shown: {n_more}. Raise --limit, or write a page by --html")
 
 
 def _print_scores(report: Report) -> None:
