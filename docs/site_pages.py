@@ -6,7 +6,7 @@ import runpy
 import subprocess
 import sys
 import tempfile
-import textwrap
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -219,7 +219,7 @@ def _messages() -> str:
         if group := groups.pop(code[:3], ""):
             parts.append(f"## {group[0].upper()}{group[1:]}")
         text = getattr(Errors, code).partition("] ")[2]
-        parts.append(f"### {code}\n\n~~~text\n{textwrap.fill(text, 100)}\n~~~")
+        parts.append(f"### {code}\n\n<p>{escape(' '.join(text.split()))}</p>")
     return "\n\n".join(["", *parts])
 
 
