@@ -37,6 +37,8 @@ RUNS = {
     "classes": ("CoNLL-2002 es, documents and classes", OURS),
     "documents": ("CoNLL-2002 es, documents", OURS),
 }
+# Tools of "Intervals of test scores" on CoNLL-2002 Spanish, and columns with an interval.
+INTERVALS = {"chance": (OURS, 4), "ahead": (PEER, 6)}
 COLUMNS = {"test": 0, "dev": 1, "cpu": 2, "peak": 4, "mb": 5}
 
 
@@ -46,7 +48,7 @@ def _row(name: str) -> str:
 
 # Sentences and rows with figures, by page. A blank stands for any white space.
 FIRST = [
-    "8,300 sentences take {es.cpu} CPU seconds",
+    "8,300 sentences of Spanish news take {es.cpu} CPU seconds",
     "[{raw.ours} words]",
     "spaCy's `ner`: {raw.spacy}",
     "whole model is {es.mb} MB",
@@ -55,7 +57,6 @@ BARS = "F1 {es.f1}, {es_peer.f1} and {es_spacy.f1}, and {es.cpu}, {es_peer.cpu} 
 QUOTES = {
     "README.md": [
         *FIRST,
-        "Spanish news take {es.cpu} CPU seconds",
         "F1 {es.f1} for spacy-sparsecrf, {es_peer.f1} for python-crfsuite, {es_spacy.f1} for",
         "takes {es.cpu}, {es_peer.cpu} and {es_spacy.cpu} CPU seconds",
         f"| F1 {_row('es')} | {{es_peer.test}}, {{es_peer.cpu}} s "
@@ -78,6 +79,9 @@ QUOTES = {
         f"c1 = c2 = 0.1 | F1 {_row('chunks_peer')}",
         "{raw.ours} words per CPU second, and {raw.seen} if",
         "spaCy's `ner` labels {raw.spacy}",
+        "lies between {chance.low} and {chance.high}",
+        "is {ahead.score} points of F1 above python-crfsuite",
+        "with an interval of {ahead.low} to {ahead.high}",
         "{doc.ours} tokens per second from Doc to labels",
         "sklearn-crfsuite {doc.peer}",
     ],
@@ -127,6 +131,12 @@ def figure(field: str, recorded: dict[str, list[list[str]]]) -> str:
             row[2] for row in recorded["From raw text to entities"] if tuple(row[:2]) == RAW[key]
         ]
         return f"{round(float(value.replace(',', '')), -3):,.0f}"
+    if name in INTERVALS:
+        tool, column = INTERVALS[name]
+        rows = recorded["Intervals of test scores"]
+        [found] = [row for row in rows if row[:2] == ["CoNLL-2002 es", tool]]
+        low, _, high = found[column].partition(" to ")
+        return {"low": low, "high": high, "score": found[column - 1]}[key]
     if name == "doc":
         rows = recorded["From Doc to labels"]
         [value] = [row[2] for row in rows if row[:2] == ["conll2000 test", DOC[key]]]

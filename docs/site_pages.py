@@ -6,6 +6,7 @@ import runpy
 import subprocess
 import sys
 import tempfile
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-from spacy_sparsecrf.errors import DOCUMENTATION, REPOSITORY
+from spacy_sparsecrf.errors import DOCUMENTATION, REPOSITORY, Errors
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = ROOT / "docs" / "notebooks"
@@ -26,9 +27,13 @@ DOCUMENTS = {
     name: name
     for name in ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")
 }
-REPORTS = ["README", "EXPERIMENTS", "RELIABILITY", "BENCHMARKS", "SOLVERS", "LAVERGNE", "LATTICES"]
+REPORTS = ["EXPERIMENTS", "RELIABILITY", "BENCHMARKS", "SOLVERS", "LAVERGNE", "LATTICES"]
 _REPORTED = "project/measurements/"
+# The search ranks reports and pages for developers below guides, by the beginning of their names.
+BOOSTS = {"project/": 0.2, "notebooks/": 0.5, "extending": 0.5, "reference/parts": 0.5}
+BOOSTS |= dict.fromkeys(("architecture", "CHANGELOG", "CONTRIBUTING", "SECURITY"), 0.5)
 LINK = re.compile(r"(\]\()((?:\.\./)*[\w./-]+)((?:#[\w-]*)?\))")
+PRIMED = r'<mrow>\1<mo lspace="0" rspace="0">\2</mo></mrow>'
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$|(?<![\\$\w])\$([^$\n]+)\$(?!\w)", flags=re.M | re.S)
 # Pages of the Python interface: title, and modules with their objects, below `spacy_sparsecrf`.
 INTERFACES = {
@@ -71,6 +76,14 @@ OPTIONS = """    options:
       show_bases: false, filters: ["!^_", "!^(PLUMBING)$"]}
 """
 # Modules are for contributors: the search leads to the guide and the reference.
+MESSAGES = """---
+hide: [toc]
+---
+# Error messages
+
+An error begins with its code, such as `[SC608]`, says what failed, and what to do. Names in braces
+stand for the values of your data. [Warnings](../warnings.md) have a page with more advice.
+"""
 MODULE = """---
 search: {{exclude: true}}
 ---
@@ -109,6 +122,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.site_url = config.site_url or f"{DOCUMENTATION}/"
     config.repo_url, config.repo_name = REPOSITORY, "Repository"
     parts = {name: pages for part in config.nav or () for name, pages in part.items()}
+    parts["Reference"] += [{"Error messages": "reference/messages.md"}]
     parts["Reference"] += [{t: f"reference/{name}.md"} for name, (t, _) in INTERFACES.items()]
     parts["Develop"].append({"Modules": [{name: f"modules/{name}.md"} for name in packages()]})
     return config
@@ -136,6 +150,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         ]
         shown = [f"::: spacy_sparsecrf.{each}\n{options}" for each in objects]
         texts[f"reference/{name}.md"] = "\n".join([f"# {title}\n", INTRODUCTION, *shown])
+    texts["reference/messages.md"] = MESSAGES + _messages()
     for page, text in texts.items():
         files.append(File.generated(config, page, content=text))
     return files
@@ -147,9 +162,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     The first page has README's example and results in front of "Get started".
     """
     source = page.file.src_uri
-    # The search ranks reports below guides.
-    if source.startswith("project/"):
-        page.meta["search"] = {"boost": 0.2}
+    for name, boost in BOOSTS.items():
+        if source.startswith(name):
+            page.meta["search"] = {"boost": boost}
     if source == "index.md":
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         [middle] = re.findall(r"^## Install\n.*?(?=^## Documentation\n)", readme, re.M | re.S)
@@ -195,6 +210,19 @@ export tickets/model-best portable --format portable --check tickets.jsonl"""
         return Path(folder, "portable", "index.html").read_bytes()
 
 
+def _messages() -> str:
+    """Every error, with its code as a heading, under the comments that group them."""
+    source = (ROOT / "spacy_sparsecrf" / "errors.py").read_text(encoding="utf-8")
+    groups = dict(re.findall(r"^    # (SC\d)xx: (.*)$", source, flags=re.M))
+    parts = []
+    for code in filter(re.compile(r"SC\d").match, vars(Errors)):
+        if group := groups.pop(code[:3], ""):
+            parts.append(f"## {group[0].upper()}{group[1:]}")
+        text = getattr(Errors, code).partition("] ")[2]
+        parts.append(f"### {code}\n\n<p>{escape(' '.join(text.split()))}</p>")
+    return "\n\n".join(["", *parts])
+
+
 def _notebook(path: Path) -> str:
     """The page of a notebook: its cells and their outputs."""
     parts = []
@@ -237,8 +265,10 @@ def _link(found: re.Match[str], source: str) -> str:
 def _formula(found: re.Match[str]) -> str:
     """A formula as MathML, which browsers show without a script."""
     block, inline = found.groups()
+    # The sign of a prime is raised already.
+    prime = re.compile(r"<msup>(<mi>\w</mi>)<mi>(&#x02032;)</mi></msup>")
     if block:
-        shown = convert(block, display="block")
+        shown = prime.sub(PRIMED, convert(block, display="block"))
         return f'<div style="margin: 1.5em 0; overflow-x: auto">{shown}</div>'
     # Markdown ends a paragraph before a line that begins with <math>.
-    return f"<span>{convert(inline)}</span>"
+    return f"<span>{prime.sub(PRIMED, convert(inline))}</span>"

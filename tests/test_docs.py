@@ -178,4 +178,4 @@ def test_figures_on_pages_are_the_recorded_ones():
         )
         for path in (readme, index)
     )
-    assert first == second and len(first) == 4
+    assert first == second and len(first) == 3

@@ -13,8 +13,24 @@ import pytest
 import spacy
 from spacy.training.loggers import console_logger_v3
 
+from spacy_sparsecrf.interop.portable_javascript import node
+
 from .support import page_blocks
 from .support.documents import DOCUMENTS, ROOT
+
+# Questions of readers to the search, and the page that answers.
+SEARCHES = {
+    "license": "faq/",
+    "python version": "faq/",
+    "API stability": "faq/",
+    "how many examples": "faq/",
+    "CoNLL": "conll/",
+    "which solver": "solvers/",
+    "SC608": "reference/messages/",
+    "SCW208": "warnings/",
+    "top features": "commands/",
+    "gazetteer": "word-classes/",
+}
 
 PAGES = [page for page in DOCUMENTS if page_blocks.blocks_of(page)]
 
@@ -69,6 +85,12 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     index = json.loads((tmp_path / "search" / "search_index.json").read_text(encoding="utf-8"))
     found = {entry["location"].partition("/")[0] for entry in index["docs"]}
     assert "entities" in found and "modules" not in found
+    # The theme's own search lists the page with the answer first.
+    program = node() or pytest.skip("needs Node, of the extra test")
+    command = [program, ROOT / "tests" / "pages" / "search.js", tmp_path, *SEARCHES]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    pages = [line.partition("#")[0] for line in done.stdout.splitlines()]
+    assert dict(zip(SEARCHES, pages, strict=True)) == SEARCHES
 
 
 def test_a_page_that_shows_something_else_is_found(tmp_path):

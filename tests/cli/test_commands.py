@@ -288,7 +288,7 @@ def test_errors_of_a_model(trained_dir, corpus, tmp_path, monkeypatch):
     pipe, examples = nlp.get_pipe("sparse_crf"), examples_of(nlp, sentences)
     found = find_mistakes(pipe, examples)
     assert f"{100 * found.scores[0].rates['strict'].f:.2f}" in shown
-    assert f"{found.n_mistakes - 2} more errors" in shown
+    assert found.conclusion in shown and shown.count("Doc ") == 2
     for mistake in found.mistakes[:2]:
         (gold,), (predicted,) = mistake.gold, mistake.predicted
         assert f"gold {gold.label} " in shown

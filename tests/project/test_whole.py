@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from subprocess import CalledProcessError
 
+import numpy as np
 import pytest
 import srsly
 from measure.processes import run
@@ -20,6 +21,7 @@ from ..support.projects import write_all
 strings = pytest.importorskip("bench.strings")
 sampled = pytest.importorskip("bench.sampled")
 whole = pytest.importorskip("bench.whole")
+intervals = pytest.importorskip("bench.intervals")
 
 
 @pytest.mark.parametrize(
@@ -134,3 +136,14 @@ def test_tables_of_threads_and_samples():
     (found,) = rows_of(whole.sampled_table([row]))
     shares = {"saving": "25 %", "rest": "75 %"}
     assert found == ["EWT", "4.2", *(shares.get(group, "0 %") for group in sampled.GROUPS)]
+
+
+def test_intervals_of_scores_are_those_of_drawn_documents():
+    # A hundred documents of one entity, of which half are found: the standard error is 5 %.
+    counts = np.array([[1, 1, 1]] * 50 + [[0, 1, 1]] * 50)
+    scores = intervals.draws(counts)
+    low, high = intervals.interval(scores[1:])
+    assert scores[0] == 50.0 and abs(low - 40.2) < 1.0 and abs(high - 59.8) < 1.0
+    row = {"data": "es", "tool": "sparsecrf", "documents": 100, "test": [50.0, low, high]}
+    (shown,) = rows_of(intervals.tables([row]))
+    assert shown[:4] == ["es", "sparsecrf", "100", "50.00"] and shown[5:] == ["", ""]

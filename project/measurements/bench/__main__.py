@@ -10,12 +10,13 @@ import typer
 from measure.data import Data
 from measure.results import Quick
 
-from . import cluster, decode, gradient, portable, single, teach, whole
+from . import cluster, decode, gradient, intervals, portable, single, teach, whole
 from .record import Options
 
 COMMANDS = {
     "gradient": gradient.measure,
     "whole": whole.measure,
+    "intervals": intervals.measure,
     "decode": decode.measure,
     "raw": decode.measure_raw,
     "portable": portable.measure,

@@ -53,17 +53,21 @@ def _labels(doc: Doc) -> list[str]:
     return [f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type_ else "O" for t in doc]
 
 
-def score(model: Path, pipe: str, path: str) -> Row:
-    """Label the words of a file, and return the scores by spaCy's pipe."""
-    examples, tagger = [], pycrfsuite.Tagger()
+def labelled(model: Path, pipe: str, path: str) -> Iterator[Example]:
+    """Yield the Docs of a file, with predicted labels."""
+    tagger = pycrfsuite.Tagger()
     tagger.open(str(model))
     for gold, words in _read(path):
         labels = tagger.tag(features(words))
         doc = Doc(gold.vocab, words, tags=labels if pipe == "tagger" else None)
         if pipe == "ner":
             doc.set_ents(biluo_tags_to_spans(doc, iob_to_biluo(labels)))
-        examples.append(Example(doc, gold))
-    return dict(spacy.blank("xx").add_pipe(pipe).score(examples))
+        yield Example(doc, gold)
+
+
+def score(model: Path, pipe: str, path: str) -> Row:
+    """Label the words of a file, and return the scores by spaCy's pipe."""
+    return dict(spacy.blank("xx").add_pipe(pipe).score(list(labelled(model, pipe, path))))
 
 
 def main(train: str, model: Path, c1: float, c2: float, iterations: int, limit: int) -> None:

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from measure.report import Records, Report, Sections, rows_of
 from measure.results import Row
 
-from . import decode, single, whole
+from . import decode, intervals, single, whole
 from .record import compared
 
 SECTIONS = {
     "gradient": ("One gradient", compared, 1),
     "whole": ("Whole runs", whole.tables, 2),
+    "intervals": ("Intervals of test scores", intervals.tables, 2),
     "scaling": ("Whole runs by size and threads", whole.scaling_table, 1),
     "sampled": ("Seconds of whole runs", whole.sampled_table, 1),
     "decode": ("From Doc to labels", decode.tables, 2),

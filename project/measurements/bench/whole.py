@@ -83,33 +83,34 @@ class Bench:
     """
 
     def __init__(self, options: Options, scratch: str, job: Job) -> None:
-        self._options, self._scratch, self._job = options, Path(scratch), job
+        self._options, self._scratch, self.job = options, Path(scratch), job
         stem = options.folder.resolve() / "corpus" / job.corpus
-        self._paths = {part: f"{stem}-{part}{job.kind}.spacy" for part in _PARTS}
+        self.paths = {part: f"{stem}-{part}{job.kind}.spacy" for part in _PARTS}
         self._limit = QUICK_SENTENCES if options.quick else job.limit
         self._config = str(self._scratch / "config.cfg")
-        self._model = self._scratch / "trained" / "model-best"
+        self.model = self._scratch / "trained" / "model-best"
+        self.peer_model = self._scratch / "model.crfsuite"
 
     def sides(self) -> Sides:
         """Return the sides of this job whose names begin with one of the tools."""
         known: Sides = {OURS: self.ours}
         if self._options.before:
             known[BEFORE] = partial(self.ours, python=self._options.before)
-        if self._job.pipe:
+        if self.job.pipe:
             known |= {name: partial(self._peer, *given) for name, given in PEERS.items()}
-            known |= {} if self._job.starts else {SPACY: self._spacy}
+            known |= {} if self.job.starts else {SPACY: self._spacy}
         return {n: run for n, run in known.items() if n.startswith(self._options.tools or "")}
 
     def ours(
         self, python: str = "python", threads: str = "1", module: str = "spacy", **settings: str
     ) -> Training:
         """Train by the shipped config; module: that has the command `train`; settings: others."""
-        words = [self._job.config, "--lang", self._job.lang, "--output", self._config, "--force"]
+        words = [self.job.config, "--lang", self.job.lang, "--output", self._config, "--force"]
         Child([python, "-m", "spacy_sparsecrf", "config", *words]).wait()
         name = load_config(self._config)["nlp"]["pipeline"][-1]
         own = {f"components.{name}.n_threads": threads, **settings}
         cost, figures = self._train([python, "-m", *module.split()], "gold_tokens", own)
-        files = sorted(path for path in (self._model / name).rglob("*") if path.is_file())
+        files = sorted(path for path in (self.model / name).rglob("*") if path.is_file())
         contents = b"".join(path.read_bytes() for path in files if path.name != "cfg")
         return cost, {**figures, "digest": hashlib.sha256(contents).hexdigest()}
 
@@ -120,27 +121,27 @@ class Bench:
 
     def _spacy(self) -> Training:
         command = ["python", "-m", "spacy", "init", "config", self._config, "--force", "--lang"]
-        options = ["--pipeline", self._job.pipe, "--optimize", "efficiency"]
-        Child([*command, self._job.lang, *options]).wait()
+        options = ["--pipeline", self.job.pipe, "--optimize", "efficiency"]
+        Child([*command, self.job.lang, *options]).wait()
         return self._train(["python", "-m", "spacy"], "gold_preproc")
 
     def _train(self, command: list[str], gold: str, own: dict[str, str] | None = None) -> Training:
         """Run `train`, and score its best model; gold: setting that gives gold tokens."""
-        shutil.rmtree(self._model.parent, ignore_errors=True)
+        shutil.rmtree(self.model.parent, ignore_errors=True)
         given = (own or {}) | ({"training.max_steps": _QUICK_STEPS} if self._options.quick else {})
-        for part, limit in ("train", self._limit), ("dev", self._limit if self._job.starts else 0):
-            given |= {f"paths.{part}": self._paths[part], f"corpora.{part}.{gold}": "true"}
+        for part, limit in ("train", self._limit), ("dev", self._limit if self.job.starts else 0):
+            given |= {f"paths.{part}": self.paths[part], f"corpora.{part}.{gold}": "true"}
             given[f"corpora.{part}.limit"] = str(limit)
         words = [word for key, value in given.items() for word in (f"--{key}", value)]
-        train = ["train", self._config, "--output", str(self._model.parent), *words]
+        train = ["train", self._config, "--output", str(self.model.parent), *words]
         cost = Child([*command, *train], _ONE_THREAD).wait()
-        return self._scored(cost, self._model, partial(self._evaluate, command[0]))
+        return self._scored(cost, self.model, partial(self._evaluate, command[0]))
 
     def _evaluate(self, python: str, path: str) -> Row:
         """Return the scores of the trained pipeline on the gold tokens of a file."""
-        model, scores = str(self._model), str(self._scratch / "scores.json")
+        model, scores = str(self.model), str(self._scratch / "scores.json")
         words = ["spacy", "evaluate", model, path, "--gold-preproc", "--output", scores]
-        if self._job.config == "spans" or self._job.kind:  # templates read tags, or documents
+        if self.job.config == "spans" or self.job.kind:  # templates read tags, or documents
             words = ["measure.evaluate", model, path, scores]
         Child([python, "-m", *words]).wait()
         return dict(srsly.read_json(scores))
@@ -148,16 +149,15 @@ class Bench:
     def _peer(self, c1: float, c2: float, iterations: int) -> Training:
         from .strings import score
 
-        model = self._scratch / "model.crfsuite"
         given = c1, c2, _QUICK_STEPS if self._options.quick else iterations, self._limit
-        words = map(str, (self._paths["train"], model, *given))
+        words = map(str, (self.paths["train"], self.peer_model, *given))
         cost = Child(["python", "-m", "bench.strings", *words], _ONE_THREAD).wait()
-        return self._scored(cost, model, partial(score, model, self._job.pipe))
+        return self._scored(cost, self.peer_model, partial(score, self.peer_model, self.job.pipe))
 
     def _scored(self, cost: Cost, model: Path, score: Callable[[str], Row]) -> Training:
         """Return a cost, and the size of a model with its scores; score: of a file."""
         size = sum(path.stat().st_size for path in (model, *model.rglob("*")) if path.is_file())
-        own = {part: 100.0 * score(self._paths[part])[self._job.score] for part in ("dev", "test")}
+        own = {part: 100.0 * score(self.paths[part])[self.job.score] for part in ("dev", "test")}
         return cost, {"model_mb": size / 1e6, **own}
 
 

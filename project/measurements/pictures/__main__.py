@@ -15,7 +15,7 @@ PICTURES = {**CHARTS, **DIAGRAMS}
 
 def main(
     names: Annotated[list[str] | None, typer.Argument(help="Default: all but `screens`")] = None,
-    output: Annotated[Path, typer.Option(help="Directory")] = Path("../docs/images"),
+    output: Annotated[Path, typer.Option(help="Directory")] = Path("../../docs/images"),
     chromium: Annotated[str, typer.Option(help="Program for `screens`")] = "chromium",
 ) -> None:
     """Draw pictures of the pages."""

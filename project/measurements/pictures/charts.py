@@ -97,7 +97,7 @@ def calibration(path: Path) -> None:
         points = {p: right for p, right, n in found[key]["bins"] if n >= _FEWEST}
         _line(axes, points, f"{key} calibration", colour, marker, "")
     before, after = (f"{found[key]['error']:.3f}" for key in ("before", "after"))
-    title = f"share of right entities: error {before} before, {after} after"
+    title = f"share of right entities,\nerror {before} before calibration, {after} after"
     axes.set(title=title, xlabel="probability of the entities")
     axes.legend(frameon=False, loc="upper left")
     save_chart(figure, path, "Share of right entities by probability, before and after calibration")

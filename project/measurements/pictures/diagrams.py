@@ -72,7 +72,8 @@ def explanation(path: Path) -> None:
         x, shade = 1 + i * step, OURS if token == word else FAINT
         parts.append(_box(x + 2, 4, step - 4, 66, shade))
         for y, line in (26, token), (45, its), (62, f"{probability:.2f}"):
-            parts.append(text(x + step / 2, y, line, size=12 if y > 26 else SIZE, **_MIDDLE))
+            size = SIZE if y == 26 else 12 if len(line) < 8 else 10
+            parts.append(text(x + step / 2, y, line, size=size, **_MIDDLE))
     parts.append(text(2, 100, f"Why {word} is {label} ({p:.2f}) and not {other} ({q:.2f}):"))
     middle, unit = 290, 80 / max(abs(value) for _, value in found["rows"])
     for i, (feature, value) in enumerate(found["rows"]):
@@ -92,7 +93,8 @@ def lattice(path: Path) -> None:
     found = figures("lattice")
     words, labels, best = found["words"], found["labels"], found["best"]
     left, top, radius = 112, 58, 19
-    step = (WIDTH - left - radius - 2) / (len(words) - 1)
+    # The last word is wider than its circle.
+    step = (WIDTH - left - radius - 14) / (len(words) - 1)
 
     def at(t: int, label: str) -> tuple[float, float]:
         return round(left + t * step, 1), top + labels.index(label) * 56

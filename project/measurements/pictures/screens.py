@@ -34,7 +34,7 @@ _SELECTED = (
     "start(), document.querySelector('[role=option]').click()</script>",
 )
 # Width and height of each page, and the schemes by their numbers in Chromium.
-_PAGES = {"errors": "620,1030", "explain": "390,920", "index": "720,833"}
+_PAGES = {"errors": "960,1120", "explain": "390,920", "index": "720,833"}
 _SCHEMES = ("dark", "light")
 _OPTIONS = "--headless --no-sandbox --disable-gpu --hide-scrollbars --force-device-scale-factor=2"
 

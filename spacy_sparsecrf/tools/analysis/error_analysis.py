@@ -155,6 +155,8 @@ class Report(Page):
         The explained mistakes, most confident first.
     n_mistakes : int
         Number of all mistakes that match `label` and `word` of `find_mistakes`.
+    conclusion : str
+        The most frequent confusion in words, "" without errors.
 
     Examples
     --------
@@ -172,7 +174,16 @@ class Report(Page):
     n_mistakes: int
 
     def __repr__(self) -> str:
-        return f"Report(F1 {self.scores[0].rates['strict'].f:.3f}, {self.n_mistakes:,} mistakes)"
+        return f"Report(F1 {self.scores[0].rates['strict'].f:.3f}, n_mistakes={self.n_mistakes})"
+
+    @property
+    def conclusion(self) -> str:
+        """The most frequent confusion in words; "" without errors."""
+        if not self.confusions:
+            return ""
+        most, n_errors = self.confusions[0], sum(x.n for x in self.confusions)
+        labels = " as ".join(filter(None, dict.fromkeys((most.gold, most.predicted))))
+        return f"{most.n} of {n_errors} errors: {labels}, {most.fault}"
 
     @property
     def labels(self) -> list[str]:
@@ -248,7 +259,7 @@ def find_mistakes(
     >>> entities = [(10, 14, "PERSON"), (18, 24, "CITY")]
     >>> gold = Example.from_dict(doc, {"entities": entities})
     >>> find_mistakes(pipe, [gold])
-    Report(F1 0.667, 1 mistakes)
+    Report(F1 0.667, n_mistakes=1)
     """
     comparison = _Comparison(pipe)
     for batch in minibatch(Task("Comparing", "docs", items=examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
@@ -395,9 +406,9 @@ def spans_of(
 ) -> tuple[list[Span], list[Span]]:
     """Return the gold spans of a Doc, and the predicted spans on tokens with gold labels."""
     if not isinstance(pipe.target, SpanTarget):
-        outside, labelled = pipe.target.outside_label, [t for t, label in enumerate(gold) if label]
+        outside = pipe.target.outside_label
         golden, others = (
-            [(t, t + 1, str(labels[t])) for t in labelled if labels[t] != outside]
+            [(t, t + 1, str(x)) for t, x in enumerate(labels) if gold[t] and x != outside]
             for labels in (gold, predicted)
         )
         return golden, others

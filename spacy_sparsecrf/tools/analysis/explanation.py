@@ -192,7 +192,7 @@ class TokenExplanation:
     >>> token = pipe.explain_doc(nlp("We flew to Cairo.")).tokens[3]
     >>> token.label, round(token.probability, 2), token.runner_up
     ('U-CITY', 0.84, 'O')
-    >>> round(token.supporting[0].difference, 2)
+    >>> round(token.strongest(1)[0].difference, 2)
     0.54
     """
 
@@ -202,16 +202,6 @@ class TokenExplanation:
     runner_up: str | None
     runner_up_probability: float
     contributions: tuple[Contribution, ...] = field(repr=False)
-
-    @property
-    def supporting(self) -> tuple[Contribution, ...]:
-        """Contributions in favour of the label, strongest first."""
-        return tuple(c for c in self.contributions if c.difference > 0)
-
-    @property
-    def opposing(self) -> tuple[Contribution, ...]:
-        """Contributions in favour of the runner-up, strongest first."""
-        return tuple(c for c in reversed(self.contributions) if c.difference < 0)
 
     def strongest(self, n: int) -> tuple[Contribution, ...]:
         """Return the n strongest contributions in favour of the label, and the n against it.
@@ -226,7 +216,9 @@ class TokenExplanation:
         tuple of Contribution
             Contributions, descending by difference.
         """
-        return (*self.supporting[:n], *reversed(self.opposing[:n]))
+        in_favour = [part for part in self.contributions if part.difference > 0][:n]
+        against = [part for part in self.contributions if part.difference < 0][-n:]
+        return (*in_favour, *against)
 
 
 class LabelledSpan(NamedTuple):

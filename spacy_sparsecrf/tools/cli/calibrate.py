@@ -83,10 +83,13 @@ def calibrate(
 def _save(nlp: Language, name: str, decoding: DecodingSettings, directory: Path) -> None:
     """Save a pipeline with calibrated decoding settings, and print how to restore the old ones."""
     block = nlp.get_pipe_config(name)["decoding"]
-    saved = {key: block[key] for key in ("temperature", "outside_weight", "thresholds")}
-    block["temperature"] = decoding.temperature
-    block["outside_weight"] = decoding.outside_weight
-    block["thresholds"] = as_section(decoding.thresholds)
+    changes = {
+        "temperature": decoding.temperature,
+        "outside_weight": decoding.outside_weight,
+        "thresholds": as_section(decoding.thresholds),
+    }
+    saved = {key: block[key] for key in changes}
+    block.update(changes)
     nlp.to_disk(with_folder(directory))
     msg.good(f"Pipeline is in {directory}")
     undo = ", ".join(f"{key} = {value}" for key, value in saved.items())

@@ -47,11 +47,9 @@ def errors(
         msg.divider(f"{pipe.name} on {data}")
         _print_scores(report)
         _print_confusions(report)
+        msg.text(report.conclusion)
         for mistake in report.mistakes:
             _print_mistake(mistake, n)
-        n_more = report.n_mistakes - len(report.mistakes)
-        if n_more:
-            msg.text(f"{n_more} more errors: raise --limit, or write a page by --html")
 
 
 def _print_scores(report: Report) -> None:
@@ -67,18 +65,17 @@ def _print_scores(report: Report) -> None:
 
 
 def _print_confusions(report: Report) -> None:
-    names = [escape(label) or "none" for label in report.labels]
-    if table_width([21, *(max(4, len(name)) for name in names)]) <= LINE:
+    names = {label: escape(label) or "none" for label in report.labels}
+    if table_width([21, *(max(4, len(name)) for name in names.values())]) <= LINE:
         rows = [
-            [name, *(str(report.pairs.get((gold, label), "")) for label in report.labels)]
-            for name, gold in zip(names, report.labels, strict=True)
+            [name, *(str(report.pairs.get((gold, label), "")) for label in names)]
+            for gold, name in names.items()
         ]
-        print_table(rows, ["gold, below predicted", *names], "l" + "r" * len(names))
+        print_table(rows, ["gold, below predicted", *names.values()], "l" + "r" * len(names))
     rows = []
     for c in report.confusions[:N_CONFUSIONS]:
         texts = [f"{escape(text)} ({n})" if n > 1 else escape(text) for text, n in c.examples]
-        labels = [escape(label) or "none" for label in (c.gold, c.predicted)]
-        rows.append([str(c.n), *labels, c.fault, ", ".join(texts)])
+        rows.append([str(c.n), names[c.gold], names[c.predicted], c.fault, ", ".join(texts)])
     print_table(rows, ("errors", "gold", "predicted", "wrong", "examples"), "rllll")
 
 

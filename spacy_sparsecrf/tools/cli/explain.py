@@ -63,12 +63,9 @@ def explain(
 
 def _print_model(explanation: ModelExplanation, name: str, n: int) -> None:
     msg.divider(f"{name}: {explanation.n_active} weights")
-    shown = strongest_pairs(explanation.transitions, n)
-    pairs = ((before(p.previous), escape(p.label), signed(p.weight)) for p in shown)
+    strongest = strongest_pairs(explanation.transitions, n)
+    pairs = ((before(p.previous), escape(p.label), signed(p.weight)) for p in strongest)
     print_table(pairs, ("before", "label", "weight"), "llr")
-    n_more = len(explanation.transitions) - len(shown)
-    if n_more:
-        msg.text(f"{n_more} more pairs of labels: raise -n, or write a page by --html")
     for label in explanation.labels:
         msg.divider(f"{escape(label.label)}: {label.n_active} weights")
         rows = ((w.feature, before(w.previous), signed(w.weight)) for w in label.strongest)

@@ -83,6 +83,7 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.filters.update(signed=_signed, colour=_colour, breaks=_breaks, percent=percent)
+    environment.filters["log10"] = math.log10
     return environment
 
 
