@@ -39,6 +39,7 @@ RUNS = {
 }
 # Tools of "Intervals of test scores" on CoNLL-2002 Spanish, and columns with an interval.
 INTERVALS = {"chance": (OURS, 4), "ahead": (PEER, 6)}
+COMPILE = "takes about {compile.wall} seconds"
 COLUMNS = {"test": 0, "dev": 1, "cpu": 2, "peak": 4, "mb": 5}
 
 
@@ -57,6 +58,7 @@ BARS = "F1 {es.f1}, {es_peer.f1} and {es_spacy.f1}, and {es.cpu}, {es_peer.cpu} 
 QUOTES = {
     "README.md": [
         *FIRST,
+        COMPILE,
         "F1 {es.f1} for spacy-sparsecrf, {es_peer.f1} for python-crfsuite, {es_spacy.f1} for",
         "takes {es.cpu}, {es_peer.cpu} and {es_spacy.cpu} CPU seconds",
         f"| F1 {_row('es')} | {{es_peer.test}}, {{es_peer.cpu}} s "
@@ -85,7 +87,11 @@ QUOTES = {
         "{doc.ours} tokens per second from Doc to labels",
         "sklearn-crfsuite {doc.peer}",
     ],
+    "docs/entities.md": [COMPILE],
+    "docs/tutorial.md": [COMPILE],
+    "docs/resources.md": [COMPILE, "later ones, about {compile.wall} seconds"],
     "docs/faq.md": [
+        COMPILE,
         "its test F1 is {es_spacy.test} after {es_spacy.cpu} CPU seconds of training",
         "`ner` has {es.test} after {es.cpu}",
         "| 69.2 | {small.f1} | {es.f1} |",
@@ -137,6 +143,9 @@ def figure(field: str, recorded: dict[str, list[list[str]]]) -> str:
         [found] = [row for row in rows if row[:2] == ["CoNLL-2002 es", tool]]
         low, _, high = found[column].partition(" to ")
         return {"low": low, "high": high, "score": found[column - 1]}[key]
+    if name == "compile":
+        wall = {row[0]: float(row[1]) for row in recorded["First training"][2:]}
+        return f"{wall['kernels compiled, two cores'] - wall['kernels cached']:.0f}"
     if name == "doc":
         rows = recorded["From Doc to labels"]
         [value] = [row[2] for row in rows if row[:2] == ["conll2000 test", DOC[key]]]
