@@ -98,8 +98,8 @@ INTRODUCTION = (
 TRY = """## Try it in your browser
 
 A model of support tickets, trained while these pages were built. Type, or select a word to see why
-it has its label. No text leaves your browser, and [a command](portable.md) makes this page of your
-own model.
+it has its label. No text leaves your browser, and [a command](portable.md) makes this page from
+your own model.
 
 <iframe src="try/index.html" title="Label a text"
  style="width: 100%; height: 44rem; border: 1px solid gray"></iframe>
