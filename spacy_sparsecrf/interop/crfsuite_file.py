@@ -13,7 +13,8 @@ Reading needs the standard library alone: a process that labels a few texts load
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,6 +61,22 @@ class ExternalWeights(NamedTuple):
         return cls(ids[:, 0], ids[:, 1], ids[:, 2], np.array([row[3] for row in rows], np.float64))
 
 
+def _damage(path: object, reason: Exception) -> SparseCRFError:
+    """Return an error about damaged data."""
+    return SparseCRFError(Errors.SC631.format(path=path, program="CRFsuite", reason=reason))
+
+
+@contextmanager
+def _reading(path: object) -> Iterator[None]:
+    """Report damage that the body finds. path: of the model, for messages."""
+    try:
+        yield
+    except SparseCRFError:
+        raise
+    except _DAMAGE as error:
+        raise _damage(path, error) from error
+
+
 class CrfsuiteModel:
     """A model in CRFsuite's format, read on demand.
 
@@ -70,19 +87,15 @@ class CrfsuiteModel:
 
     def __init__(self, data: bytes, path: object = "the model") -> None:
         self.data, self.path = data, path
-        try:
+        with _reading(path):
             magic, size, *_ = header = _HEADER.unpack_from(data)
             if magic != MAGIC or size != len(data):
                 raise ValueError(f"it has {len(data)} bytes")
             *_, self._weights_at, labels, attributes, self._of_labels, self._of_attributes = header
             self._names, self.labels = _Names(data, attributes), [*_Names(data, labels)]
             self.n_attributes = self._names.n
-            self.numbers = _Numbers(self._names, self.damage)
+            self.numbers = _Numbers(self._names, path)
             check_labels(self.labels, len(data), path)
-        except SparseCRFError:
-            raise
-        except _DAMAGE as error:
-            raise self.damage(error) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the data, which is read in place."""
@@ -92,14 +105,14 @@ class CrfsuiteModel:
         """Return the weights of an attribute by label."""
         try:
             return self._of(0, self._of_attributes, number - 1)
-        except _DAMAGE as error:
-            raise self.damage(error) from error
+        except _DAMAGE as error:  # a hot path, so without the context
+            raise _damage(self.path, error) from error
 
     def all_states(self) -> ExternalWeights:
         """Return the weights of all attributes with labels, in the order of attributes."""
         import numpy as np
 
-        try:
+        with _reading(self.path):
             # Numbers of 32 bits at each byte.
             words = np.ndarray(len(self.data) - 3, "<u4", self.data, strides=(1,))
             n = self.n_attributes
@@ -121,19 +134,15 @@ class CrfsuiteModel:
                 if is_damaged.any():
                     raise ValueError(f"weight {ids[is_damaged.argmax()]} is {reason}")
             return ExternalWeights(numbers, np.full(len(ids), -1), labels, values.copy())
-        except _DAMAGE as error:
-            raise self.damage(error) from error
 
     def transitions(self) -> list[tuple[int, int, float]]:
         """Return the label before, the label and the weight of each transition, ascending."""
-        try:
+        with _reading(self.path):
             return [
                 (previous, label, weight)
                 for previous in range(len(self.labels))
                 for label, weight in sorted(self._of(1, self._of_labels, previous).items())
             ]
-        except _DAMAGE as error:
-            raise self.damage(error) from error
 
     def entries(self) -> Iterator[tuple[int, int, int, float]]:
         """Yield the non-zero weights; see `TrainedWeights.entries`."""
@@ -151,15 +160,8 @@ class CrfsuiteModel:
     @property
     def attributes(self) -> list[str]:
         """The attributes, by number from 1."""
-        try:
+        with _reading(self.path):
             return [*self._names]
-        except _DAMAGE as error:
-            raise self.damage(error) from error
-
-    def damage(self, reason: Exception) -> SparseCRFError:
-        """Return an error about damaged data."""
-        values = {"path": self.path, "program": "CRFsuite", "reason": reason}
-        return SparseCRFError(Errors.SC631.format(**values))
 
     def _of(self, kind: int, references: int, number: int) -> dict[int, float]:
         """Return weights of a label or attribute by label. RAISES: ValueError or struct.error."""
@@ -179,15 +181,15 @@ class CrfsuiteModel:
 
 
 class _Numbers(dict[str, int]):
-    """Numbers of names from 1; see `CrfsuiteModel`. damage: returns an error.
+    """Numbers of names from 1; see `CrfsuiteModel`. path: for messages.
 
     Soon all names of a model that is not large are there: to look one up in the file takes as long
     as to read many.
     """
 
-    def __init__(self, names: "_Names", damage: Callable[[Exception], SparseCRFError]) -> None:
+    def __init__(self, names: "_Names", path: object) -> None:
         super().__init__()
-        self._names, self._damage = names, damage
+        self._names, self._path = names, path
         self._n_read = 0
 
     def __missing__(self, name: str) -> int:
@@ -202,7 +204,7 @@ class _Numbers(dict[str, int]):
                 names = self._names.read(begin)
                 self.update(zip(names, range(begin + 1, n + 1), strict=False))
         except _DAMAGE as error:
-            raise self._damage(error) from error
+            raise _damage(self._path, error) from error
         return number
 
 
