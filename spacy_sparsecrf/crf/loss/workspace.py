@@ -102,6 +102,6 @@ class Workspace:
         self.scales, self.norms = np.zeros(longest), np.zeros(longest)
         self.log_z = np.zeros(len(lattice.weights))
         self.contents: Contents | None = None
-        # Chunks of work without sums over several: each call takes as long as many tokens.
+        # Of work whose results are not summed; a call costs as much as many tokens.
         self.n_chunks = min(limits.n_chunks, 1 + lattice.n_tokens // limits.chunk_tokens)
         self.bundle_chunks = cut(np.diff(lattice.bundle_tokens.indptr), self.n_chunks)
