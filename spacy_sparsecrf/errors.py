@@ -615,9 +615,7 @@ class Errors(metaclass=_Coded):
         "Teacher {teacher} fails at text {number}, {text!r}: {reason}. Correct it, and run the "
         "same command again, which resumes here; or add --skip-bad to leave out such texts."
     )
-    SC675 = (
-        "Teacher {teacher!r} cannot be used: {reason}. {nearest}Give a pipeline, or MODULE:NAME."
-    )
+    SC675 = "Teacher {teacher!r} cannot be used: {reason}. Give a pipeline, or MODULE:NAME."
     SC676 = "{path} has answers of teacher {other!r}, not of {teacher!r}. Remove it, or rename OUT."
 
     # SC7xx: the search for hyperparameters
@@ -929,4 +927,7 @@ class Warnings(metaclass=_Coded):
     )
     SCW804 = "{value!r} of bigrams has no effect: no feature has this name. Correct it."
     SCW805 = "Features with numbers have no pairs of labels: {names}. Give them in bins."
-    SCW806 = "The kernels could not be loaded, labelling goes on slowly: {reason}"
+    SCW806 = (
+        "The kernels could not be loaded ({reason}), so labelling stays slow. Check the directory "
+        "of compiled kernels."
+    )

@@ -295,7 +295,7 @@ def written(value: Any) -> str:
 
 
 class WordReading(NamedTuple):
-    """What a model reads of a word, however often it occurs.
+    """Values that a model reads of a word, however often it occurs.
 
     n_breaks: of a blank, its line breaks, at most 2, or else -1; values: of attributes, several
     n-grams joined by line ends; sums: of the weights of features of this word alone, by its offset.
@@ -307,7 +307,7 @@ class WordReading(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a model reads of a text.
+    """Words and values that a model reads of a text.
 
     words: the tokens that are no blanks; breaks: line breaks before them, at most 2; contents: of
     words and the positions outside the text; columns: values of attributes of `contents`.

@@ -47,7 +47,7 @@ EXPRESSIONS = {
 
 
 class ReaderSources:
-    """What attributes read. words: that the model knows."""
+    """Collects the sources of attributes. words: that the model knows."""
 
     def __init__(self, nlp: Language, pipe: SparseCRFPipe, words: Iterable[str]) -> None:
         features: Any = pipe.features
