@@ -3,8 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from heapq import nsmallest
 from itertools import islice, pairwise
 from pathlib import Path
 from pkgutil import resolve_name
@@ -15,10 +13,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..atomic_write import write_files
-from ..errors import Errors, SparseCRFError, nearest
+from ..errors import Errors, SparseCRFError
 from ..pipeline.targets.entities import Entities
 from .annotation_tools import read_marks
-from .records import Mark, Record, trimmed
+from .records import Mark, trimmed
 from .text_files import read_lines
 
 N_ASKED = 16
@@ -39,9 +37,7 @@ def load_teacher(name: str) -> Teacher:
     try:
         teacher: Teacher = resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
-        near = nearest(getattr(error, "name", None) or "", dir(getattr(error, "obj", None)))
-        values = {"teacher": name, "reason": error, "nearest": near}
-        raise SparseCRFError(Errors.SC675.format(**values)) from error
+        raise SparseCRFError(Errors.SC675.format(teacher=name, reason=error)) from error
     return teacher
 
 
@@ -128,31 +124,3 @@ def _checked(spans: Iterable[Any], text: str) -> list[Mark]:
         if following.start < mark.end:
             raise ValueError(f"{mark[:3]} and {following[:3]} overlap")
     return marks
-
-
-@dataclass
-class Lesson:
-    """Counts what answers teach.
-
-    sure: tokens of spans with a smaller probability have missing labels; spans: numbers by label,
-    and by whether the teacher is unsure; least: (probability, number of the text, label, span) of
-    the least sure; tokens: numbers by whether their labels are missing.
-    """
-
-    sure: float
-    spans: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    least: list[tuple[float, int, str, str]] = field(default_factory=list)
-    tokens: Counter[bool] = field(default_factory=Counter)
-
-    def record(self, number: int, text: str, marks: list[Mark]) -> Record:
-        """Count the marks of a text. RETURNS: its record."""
-        self.spans.update((mark.label, mark.probability < self.sure) for mark in marks)
-        rated = ((x.probability, number, x.label, text[x.start : x.end]) for x in marks)
-        self.least = nsmallest(5, [*self.least, *(x for x in rated if x[0] < 1)])
-        return Record(f"text {number}", text, marks)
-
-    def docs(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        """Count the tokens of Docs."""
-        for doc in docs:
-            self.tokens.update(token.ent_iob == 0 for token in doc)
-            yield doc

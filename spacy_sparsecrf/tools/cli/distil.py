@@ -1,9 +1,10 @@
 """`distil`: label texts by a teacher, to train a small model on them."""
 
-from collections.abc import Iterable, Iterator
-from heapq import nlargest
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nlargest, nsmallest
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import spacy
 import typer
@@ -13,11 +14,15 @@ from ...interop.columns import Source
 from ...interop.fitting import Misfit, RecordReader
 from ...interop.label_survey import LabelSurvey
 from ...interop.records import Record
-from ...interop.teachers import Lesson, Text, answered, load_teacher, read_texts
+from ...interop.teachers import Text, answered, load_teacher, read_texts
 from ...progress import Task
-from .common import Code, Force, check_free, load, reported
+from .common import Force, check_free, load, reported
 from .convert import Share, Types, save_docs, say_written
 from .printing import msg, print_table
+
+# Probability, number of the text, label and text of a span that a teacher has marked.
+Rated: TypeAlias = tuple[float, int, str, str]
+_SHOWN = 5  # of the least sure spans
 
 
 def distil(
@@ -37,7 +42,6 @@ def distil(
         bool, typer.Option("--skip-bad", help="Leave out texts that the teacher fails at")
     ] = False,
     dev: Share = 0.0,
-    code: Code = None,
     force: Force = False,
 ) -> None:
     """Label texts by a teacher: a large pipeline, or a function around any model.
@@ -46,23 +50,24 @@ def distil(
     (start, end, label, probability), in characters. Tokens of spans that the teacher is not sure of
     have missing labels, which training sums over. The same command resumes an interrupted run.
     """
-    from spacy.cli._util import import_code  # takes a second to import
-
     with reported():
         check_free(force, target)
-        import_code(code)
         read: Source[Record] = Source(source)
         texts = read_texts(source, read.left_out)
         if least_sure is not None:
             texts = _least_sure(texts, *least_sure)
-        path, lesson = target.with_name(f"{target.name}.answers"), Lesson(sure)
+        path = target.with_name(f"{target.name}.answers")
+        rated: list[Rated] = []
         asked = Task("Asking", "texts", items=texts)
         answers = answered(path, teacher, load_teacher(teacher), asked)
 
         def records(_: object) -> Iterator[Record]:
             for number, text, answer in answers:
                 if not isinstance(answer, Exception):
-                    yield lesson.record(number, text, answer)
+                    rated.extend(
+                        (x.probability, number, x.label, text[x.start : x.end]) for x in answer
+                    )
+                    yield Record(f"text {number}", text, answer)
                 elif skip_bad:
                     read.left_out["texts that the teacher fails at are left out"] += 1
                 else:
@@ -73,10 +78,9 @@ def distil(
         read.reader = records
         reader = RecordReader(read, spacy.blank(lang), misfit=Misfit.expand, sure=sure)
         survey = LabelSurvey.of(source, types=annotated, labels=reader.labels)
-        docs = survey.docs(lesson.docs(reader.docs()))
-        n_docs = save_docs(docs, target, {"dev": dev}, force)
+        n_docs = save_docs(survey.docs(reader.docs()), target, {"dev": dev}, force)
         path.unlink()
-        _say(lesson)
+        _say(rated, sure)
         say_written(read, survey, n_docs)
 
 
@@ -89,14 +93,16 @@ def _least_sure(texts: Iterable[Text], student: str, n: int) -> Iterator[Text]:
     return iter(sorted(nlargest(n, texts, lambda x: pipe.uncertainty([nlp(x[1])])[0].entropy)))
 
 
-def _say(lesson: Lesson) -> None:
-    """Print spans by label, the share of missing labels, and examples of the least sure."""
-    n = lesson.spans
-    rows = [(x, str(n[x, False] + n[x, True]), str(n[x, True])) for x in sorted({x for x, _ in n})]
+def _say(rated: Sequence[Rated], sure: float) -> None:
+    """Print spans by label, the share that is missing, and the least sure ones."""
+    spans = Counter(label for _, _, label, _ in rated)
+    missing = Counter(label for chance, _, label, _ in rated if chance < sure)
+    rows = [(label, str(n), str(missing[label])) for label, n in sorted(spans.items())]
     print_table(rows, ("label", "spans", "missing"), "lrr")
-    least = ((str(number), label, text, f"{p:.3f}") for p, number, label, text in lesson.least)
-    print_table(least, ("text", "least sure", "span", "probability"), "rllr")
-    n_missing, n_tokens = lesson.tokens[True], lesson.tokens.total()
-    msg.info(f"{n_missing} of {n_tokens} tokens ({n_missing / n_tokens:.2%}) have missing labels")
-    if rows and not lesson.least:
+    least = nsmallest(_SHOWN, (span for span in rated if span[0] < 1))
+    shown = ((str(number), label, text, f"{chance:.3f}") for chance, number, label, text in least)
+    print_table(shown, ("text", "least sure", "span", "probability"), "rllr")
+    n, n_missing = len(rated), missing.total()
+    msg.info(f"{n_missing} of {n} spans ({n_missing / max(1, n):.2%}) have missing labels")
+    if rated and not least:
         msg.info("The teacher gives no probabilities: it counts as sure, and --sure has no effect")
