@@ -88,10 +88,8 @@ QUOTES = {
         "sklearn-crfsuite {doc.peer}",
     ],
     "docs/entities.md": [COMPILE],
-    "docs/tutorial.md": [COMPILE],
-    "docs/resources.md": [COMPILE, "later ones, about {compile.wall} seconds"],
+    "docs/resources.md": [COMPILE],
     "docs/faq.md": [
-        COMPILE,
         "its test F1 is {es_spacy.test} after {es_spacy.cpu} CPU seconds of training",
         "`ner` has {es.test} after {es.cpu}",
         "| 69.2 | {small.f1} | {es.f1} |",
