@@ -1,8 +1,6 @@
 """A label of tokens that plays outside, which scores, weights and thresholds leave out."""
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -145,12 +143,10 @@ def test_the_score_may_select_the_model(path, tmp_path):
     config = config.replace('attr = "tag"', f'attr = "tag"\noutside = "{OUTSIDE}"')
     config = config.replace("tag_acc = 1.0", "tag_f = 1.0")
     (tmp_path / "a.cfg").write_text(config)
-    words = [sys.executable, "-m", "spacy_sparsecrf", "train", "a.cfg", "--output", "out"]
-    words += ["--components.crf.decoding.outside_weight", "-1.5", "--training.max_steps", "2"]
-    words += ["--paths.train", path / "train.spacy", "--paths.dev", path / "dev.spacy"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "TAG_F" in done.stdout and "SCW" not in done.stderr
+    options = ["--components.crf.decoding.outside_weight", -1.5, "--training.max_steps", 2]
+    options += ["--paths.train", path / "train.spacy", "--paths.dev", path / "dev.spacy"]
+    shown = run("train", tmp_path / "a.cfg", "--output", tmp_path / "out", *options).output
+    assert "TAG_F" in shown and "SCW" not in shown
     meta = spacy.load(tmp_path / "out" / "model-best").meta["performance"]
     assert meta["tag_f"] > 0.2 and meta["tag_acc"] < 0.9
 
