@@ -22,6 +22,7 @@ from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 from spacy.tokens.underscore import Underscore
 from spacy.util import logger
+from srsly.msgpack import msgpack_decoders, msgpack_encoders
 
 from spacy_sparsecrf.interop import portable_tokenizer
 from spacy_sparsecrf.tools.cli.config import make_config
@@ -192,17 +193,29 @@ def pytest_configure(config: pytest.Config) -> None:
     """Ignore overflow warnings of numpy scalars, which replace 64-bit products without numba."""
     overflow = "ignore:overflow encountered in scalar:RuntimeWarning"
     config.addinivalue_line("filterwarnings", overflow)
-    # Search installed packages for functions once, not in each look-up of a function.
+    # Search installed packages for functions once, not in each look-up of a function, nor all
+    # functions for those of msgpack whenever a Doc or component is read or written.
     catalogue.Registry._get_entry_points = functools.cache(catalogue.Registry._get_entry_points)
+    for coders in msgpack_encoders, msgpack_decoders:
+        coders.get_all = functools.cache(coders.get_all)
     for module in spacy.language, portable_tokenizer:
         module.Tokenizer = LateTokenizer
     Language.memory_zone = _zone_of_texts
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run tests that compile kernels for the others first; collect no garbage of imports."""
+    """Run tests that compile kernels for the others first; collect no garbage of imports.
+
+    Files of minutes come next, so that no process is left with one at the end.
+    """
     gc.freeze()
-    items.sort(key=lambda item: "everything_compiled" not in getattr(item, "fixturenames", ()))
+    longest = "test_pages.py", "test_compatible.py", "test_ray.py"
+    items.sort(
+        key=lambda item: (
+            "everything_compiled" not in getattr(item, "fixturenames", ()),
+            item.path.name not in longest,
+        )
+    )
 
 
 @pytest.fixture

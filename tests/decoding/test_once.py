@@ -64,7 +64,6 @@ def quiet(find, *arguments):
 
 
 @pytest.mark.parametrize("name", SETS)
-@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), ties=st.booleans(), length=st.integers(0, 5))
 def test_the_plain_road_enumerates(name, seed, ties, length):
     labels, names = SETS[name]
@@ -113,7 +112,7 @@ def tables(case, labels, names, valid, permitted):
         yield tokens, scores, (repeats, partial(n_illegal, valid=valid))
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(problem=problems(), favourite=st.integers(0, 2), weight=st.sampled_from([0.0, 2.5]))
 def test_labels_are_the_best_of_all_that_repeat_no_name(problem, favourite, weight):
     case, labels, names, valid, permitted = problem
@@ -139,7 +138,6 @@ def test_labels_are_the_best_of_all_that_repeat_no_name(problem, favourite, weig
         assert best[tuple(by_sum[own].tolist())] == pytest.approx(max(best.values()), abs=1e-6)
 
 
-@settings(max_examples=80)
 @given(problem=problems(), n=st.sampled_from([1, 2, 5, 40]))
 def test_the_n_best_paths_repeat_no_name(problem, n):
     case, labels, names, valid, permitted = problem
