@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import catalogue
 import hypothesis
@@ -18,13 +17,10 @@ import pytest
 import spacy
 from filelock import FileLock
 from spacy.language import Language
-from spacy.tokenizer import Tokenizer
-from spacy.tokens import Doc
 from spacy.tokens.underscore import Underscore
 from spacy.util import logger
 from srsly.msgpack import msgpack_decoders, msgpack_encoders
 
-from spacy_sparsecrf.interop import portable_tokenizer
 from spacy_sparsecrf.tools.cli.config import make_config
 
 from .support.compiled_cases import AllCompiled, compile_all, lend
@@ -35,54 +31,6 @@ same = {"derandomize": True, "deadline": None, "database": None}
 hypothesis.settings.register_profile("same", max_examples=40, **same)
 hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None, database=None)
 hypothesis.settings.load_profile("same")
-
-
-class LateTokenizer(Tokenizer):
-    """Loads the exceptions of its language before its first text: most tests give words.
-
-    There are 1,300 of English, which spaCy loads for a fifth of a second in each pipeline.
-    """
-
-    late: dict[str, Any] | None = None
-
-    def _load_special_cases(self, special_cases: dict[str, Any] | None) -> None:
-        self.late = {**(self.late or {}), **(special_cases or {})}
-
-    def load(self) -> None:
-        late, self.late = self.late, None
-        if late:
-            super()._load_special_cases(late)
-
-    @property
-    def rules(self) -> dict[str, Any]:
-        self.load()
-        return Tokenizer.rules.__get__(self)
-
-    @rules.setter
-    def rules(self, rules: dict[str, Any]) -> None:
-        self.late = None
-        Tokenizer.rules.__set__(self, rules)
-
-    def add_special_case(self, string: str, substrings: Any) -> None:
-        self.load()
-        super().add_special_case(string, substrings)
-
-    def __call__(self, string: str) -> Doc:
-        self.load()
-        return super().__call__(string)
-
-    def to_bytes(self, **options: Any) -> bytes:
-        self.load()
-        return super().to_bytes(**options)
-
-    def __reduce__(self) -> Any:
-        return Tokenizer, *super().__reduce__()[1:]
-
-
-def _zone_of_texts(nlp: Language, mem: Any = None, zone: Any = Language.memory_zone) -> Any:
-    """Begin a memory zone, which must not own the exceptions of the tokenizer."""
-    nlp.tokenizer.rules  # noqa: B018
-    return zone(nlp, mem)
 
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -198,9 +146,6 @@ def pytest_configure(config: pytest.Config) -> None:
     catalogue.Registry._get_entry_points = functools.cache(catalogue.Registry._get_entry_points)
     for coders in msgpack_encoders, msgpack_decoders:
         coders.get_all = functools.cache(coders.get_all)
-    for module in spacy.language, portable_tokenizer:
-        module.Tokenizer = LateTokenizer
-    Language.memory_zone = _zone_of_texts
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
