@@ -89,6 +89,22 @@ def test_a_step_is_calibrated_on_few_tokens_of_long_sequences(monkeypatch):
     assert sizes == [4, 8]
 
 
+def test_a_step_is_chosen_by_sequences_before_they_are_learnt(monkeypatch):
+    """Labels at random, each of words of their own: whoever learns them by heart is worse."""
+    steps, calibrate = [], warm_start.calibrate
+
+    def both(sample: Any, loss_of: Any) -> Any:
+        chosen = calibrate(sample, loss_of)
+        steps.extend([chosen[0], calibrate(sample, loss_of.__self__.loss_after)[0]])
+        return chosen
+
+    monkeypatch.setattr(warm_start, "calibrate", both)
+    corpus = corpus_of([5] * 60)
+    corpus.labels[:] = np.random.default_rng(1).integers(0, 3, len(corpus.labels))
+    first_objective(corpus)
+    assert steps[0] < steps[1]
+
+
 def test_rows_after_the_first_may_be_shorter():
     corpus, options = corpus_of([9, 12, 4] * 5), {"l1": 0.2, "l2": 0.3, "n_threads": 1}
     start = WarmStart(epochs=0)
@@ -134,7 +150,7 @@ def test_a_prior_is_the_zero_of_its_warm_start():
     prior = training_of(corpus, list("abc"), OWLQN(), **options)
     for _ in range(5):
         prior.step()
-    start = Diverged(factor=-1.0, epochs=2)
+    start = Diverged(factor=-100.0, epochs=2)
     there = training_of(
         corpus, list("abc"), OWLQN(), prior=prior.model(), warm_start=start, **options
     )

@@ -358,9 +358,20 @@ class MinibatchDescent:
 
     def loss_after(self, sample: Longs, eta: float) -> float:
         """Return the loss of a sample [n] int64 after a pass over it; the pass is undone."""
-        trial = replace(self, theta=self.theta.copy(), extra=self.extra.copy())
-        trial.run(sample, np.full(len(self.visited_before(sample)), eta))
+        trial, _ = self._tried(sample, eta)
         return self.examples.add(sample, trial.theta, np.zeros_like(self.theta))
+
+    def loss_of_unseen(self, sample: Longs, eta: float) -> float:
+        """Return the loss of a sample [n] int64 in a pass, each example's before its step.
+
+        The pass is undone (progressive validation, Blum, Kalai & Langford 1999).
+        """
+        return self._tried(sample, eta)[1]
+
+    def _tried(self, sample: Longs, eta: float) -> tuple["MinibatchDescent", float]:
+        """Return a descent after a pass over a sample, and the loss that `run` returns."""
+        trial = replace(self, theta=self.theta.copy(), extra=self.extra.copy())
+        return trial, trial.run(sample, np.full(len(self.visited_before(sample)), eta))
 
 
 def run_parts(descents: Sequence[MinibatchDescent], order: Longs, etas: Floats) -> None:

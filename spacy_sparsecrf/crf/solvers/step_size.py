@@ -10,29 +10,29 @@ Longs: TypeAlias = NDArray[np.int64]
 
 # Examples in the sample, first step size, its factor, and maximum of trials above and below it: the
 # steps of very long sequences are tiny.
-_SAMPLE = 500
-_FIRST_STEP = 0.1
+SAMPLE = 500
+FIRST_STEP = 0.1
 _FACTOR = 2.0
 _MOST_ABOVE, _MOST_BELOW = 10, 40
 
 
-def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tuple[float, int]:
-    """Find the step size with the lowest loss after a pass over a sample, among powers of a factor.
+def calibrate(order: Longs, loss_of: Callable[[Longs, float], float]) -> tuple[float, int]:
+    """Find the step size with the lowest loss in, or after, a pass over a sample.
 
-    order: [n] int64 examples in random order; loss_after: function of a sample and a step size,
-    which returns the loss on the sample after a pass over it, from the same weights each time.
+    It is among powers of a factor. order: [n] int64 examples in random order; loss_of: function of
+    a sample and a step size, which makes the pass, from the same weights each time.
     RETURNS: the step size, and the number of visits of an example in the trials.
     """
-    sample = order[:_SAMPLE]
+    sample = order[:SAMPLE]
     trials = 0
 
     def tried(eta: float) -> float:
         nonlocal trials
         trials += 1
-        loss = loss_after(sample, eta)
+        loss = loss_of(sample, eta)
         return loss if np.isfinite(loss) else np.inf
 
-    best, lowest = _FIRST_STEP, tried(_FIRST_STEP)
+    best, lowest = FIRST_STEP, tried(FIRST_STEP)
     for factor, most in ((_FACTOR, _MOST_ABOVE), (1.0 / _FACTOR, _MOST_BELOW)):
         eta = best * factor
         for _ in range(most):
@@ -41,10 +41,10 @@ def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tupl
                 break
             best, lowest = eta, loss
             eta *= factor
-        if best > _FIRST_STEP:
+        if best > FIRST_STEP:
             # The next smaller step size has been tried already, and was worse.
             break
-    # Each trial learns from the sample, then measures.
+    # A trial learns from the sample, and may then measure.
     return best, 2 * trials * len(sample)
 
 

@@ -1,7 +1,8 @@
 """The warm start: initial weights by a few passes of SGD-L1.
 
 It finds most weights that are not zero at the minimum, and labels well after few passes. The step
-size is calibrated on a sample, and decays as in Wapiti.
+size has the lowest loss on the sentences of a sample before it learns from them, and decays as in
+Wapiti.
 """
 
 from collections.abc import Sequence
@@ -12,10 +13,10 @@ import numpy as np
 
 from ...progress import Task
 from ..corpus.coordinates import NO_COORDINATES, Weights
-from ..corpus.numbering import Floats
+from ..corpus.numbering import Floats, Longs
 from ..loss.protocols import Loss
 from ..penalty import ElasticNet
-from .step_size import calibrate, decayed
+from .step_size import FIRST_STEP, SAMPLE, calibrate, decayed
 
 if TYPE_CHECKING:
     from ..loss.examples import MinibatchDescent
@@ -26,6 +27,8 @@ EPOCH_DECAY = 0.85
 _ROUNDS = 8
 # Parts of the corpus, for any number of threads.
 _PARTS = 2
+# A sample teaches something about the next sentences if it lowers their loss by this share.
+_LEAST_GAIN = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +101,7 @@ class WarmStart:
         total, n_taken, n = np.zeros(weights.shape[2]), 0, len(sequences)
         if n == 0:
             return total, n_taken
-        eta, _ = calibrate(descents[0].sample(rng.permutation(sequences)), descents[0].loss_after)
+        eta = _step_size(descents[0], rng.permutation(sequences))
         for epoch in Task("Warm start", "passes", self.epochs, range(self.epochs)):
             etas = decayed(eta / caution, EPOCH_DECAY, epoch + np.arange(n) / n)
             orders = np.array_split(rng.permutation(sequences), _ROUNDS)
@@ -112,3 +115,17 @@ class WarmStart:
                     total += weights[0, 0]
                     n_taken += 1
         return total, n_taken
+
+
+def _step_size(descent: "MinibatchDescent", order: Longs) -> float:
+    """Find the step size with the lowest loss of sequences before they are learnt.
+
+    The loss after they are learnt calls for longer steps, which learn them by heart. Where a
+    sequence teaches nothing about the next one, no step is best: the first one is taken.
+    order: [n] int64, of all sequences.
+    """
+    sample = descent.sample(order)[:SAMPLE]
+    eta, _ = calibrate(sample, descent.loss_of_unseen)
+    unlearnt = descent.loss_of_unseen(sample, 0.0)
+    is_learnt = descent.loss_of_unseen(sample, eta) < (1.0 - _LEAST_GAIN) * unlearnt
+    return eta if is_learnt else FIRST_STEP
