@@ -17,24 +17,25 @@ import os
 import re
 import unicodedata
 import zlib
-from array import array
+from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby, pairwise, product
+from itertools import accumulate, pairwise, repeat
 from operator import add, mul, sub
 from typing import Any, NamedTuple
 
 HEAD = b'{"format": "spacy-sparsecrf portable 1", "digest": "%08x",'
 CACHED = lru_cache(20_000)  # of distinct words, pieces of text and matrices
-PIECE = re.compile(r"(?:(?<=\S) )?(\s+|\S+|\Z)")  # one space belongs to the token before it
-MOST_STATES = 2048  # of the search for paths that repeat no name
+UNIT = 2.0**-30  # of weights, whose sums are exact, so that equal scores are equal
 TINY = 1e-300  # sum of paths that are too improbable for numbers
 REPEATED = 1e9  # cost of a repetition, far above differences between scores of paths
 Rows = Sequence[Sequence[float]]
+Matrix = list[list[float]]
 Bits = Sequence[Sequence[int]]
 Fields = dict[str, Any]
 Words = list[tuple[str, int]]  # texts of tokens, and their starts
+Paths = dict[tuple[int, int], Any]  # by label and subset of names: score and labels
 Weights = tuple[tuple[int, float], ...]  # of labels, or numbers of label pairs
 
 
@@ -77,8 +78,8 @@ class Tokenizer:
     def __call__(self, text: str) -> Words:
         """Split a text at blanks, then each piece, then apply special cases of several tokens."""
         tokens: Words = []
-        for piece in PIECE.finditer(text):
-            tokens += _placed(self._texts(piece[1]), piece.start(1))
+        for piece in self._patterns["piece"].finditer(text):
+            tokens += _placed(self._texts(piece[0]), piece.start())
         return self._with_rules(text, tokens)
 
     def _split(self, text: str) -> list[str]:
@@ -153,37 +154,33 @@ def _placed(texts: Sequence[str], start: int) -> Words:
 # Attributes of words
 
 
-def fold(text: str) -> str:
-    """Return a text without accents and case."""
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(char for char in decomposed if not unicodedata.combining(char)).casefold()
+def casefold(text: str, folded: dict[str, str]) -> str:
+    """Return a text without case. folded: characters, if this is not their lower case."""
+    return "".join(folded.get(char) or char.lower() for char in text)
 
 
-def shape(text: str) -> str:
-    """Return spaCy's shape of a word: Xxxxx, dd.d; at most four equal characters in a row."""
-    letters = (("X" if x.isupper() else "x") if x.isalpha() else x for x in text)
-    classes = ("d" if x.isdigit() else x for x in letters)
-    return "LONG" if len(text) >= 100 else "".join("".join([*x][:4]) for _, x in groupby(classes))
+def fold(text: str, folded: dict[str, str], combining: str) -> str:
+    """Return a text without accents and case. combining: expression for accents."""
+    return casefold(re.sub(combining, "", unicodedata.normalize("NFKD", text)), folded)
 
 
-def like_num(text: str, words: Sequence[str], endings: Sequence[str], sign: str) -> bool:
-    """Return whether a word is a number: of digits, a fraction, an ordinal, or in a list.
-
-    words, endings: of the language, of ordinals such as 2nd; sign: that may end a number.
-    """
-    text = re.sub("[,.]", "", re.sub("^[-+±~]", "", text).removesuffix(sign)).lower()
-    parts = text.split("/")
-    is_number = text in words or (len(parts) < 3 and all(map(str.isdigit, parts)))
-    return is_number or any(text.removesuffix(ending).isdigit() for ending in endings)
+def signs(text: str, classes: Fields) -> str:
+    """Return the classes of characters. classes: the first character of ranges, and their class."""
+    return "".join(classes["signs"][bisect(classes["starts"], ord(x)) - 1] for x in text)
 
 
-def ngrams(text: str, low: int, high: int, marks: str) -> str:
+def shape(text: str, classes: Fields, most: int) -> str:
+    """Return spaCy's shape of a word: Xxxxx, dd.d; at most so many equal characters in a row."""
+    pairs = zip(signs(text, classes), text)
+    marks = (x if x in "Xxd" else "x" if x in "ta" else char for x, char in pairs)
+    runs = rf"(?s)((.)\2{{{most - 1}}})\2+"
+    return "LONG" if len(text) >= 100 else re.sub(runs, r"\1", "".join(marks))
+
+
+def ngrams(text: str, low: int, high: int, begin: str, end: str) -> str:
     """Return the distinct n-grams of a word between marks; a long word has those of its ends."""
-    pieces = [text] if len(text) <= 20 else [text[:10], text[-10:]]
-    pieces[0] = marks[:1] + pieces[0]
-    pieces[-1] += marks[1:]
-    sizes = product(range(low, high + 1), pieces)
-    texts = (piece[i : i + n] for n, piece in sizes for i in range(len(piece) - n + 1))
+    marked = begin + re.sub("^(.{10}).+(.{10})$", r"\1\n\2", text) + end
+    texts = (x for n in range(low, high + 1) for x in re.findall(f"(?=([^\n]{{{n}}}))", marked))
     return "\n".join(dict.fromkeys(texts))
 
 
@@ -201,8 +198,8 @@ def string_hash(text: str) -> int:
     return value ^ value >> 47
 
 
-def class_of(text: str, classes: dict[str, str], bits: int | None = None) -> str:
-    """Return the class of a word, or else of its form in lower case, or its leading bits.
+def class_of(text: str, classes: dict[str, str], bits: int) -> str:
+    """Return leading bits of the class of a word, or else of its form in lower case.
 
     classes: by hash of words.
     """
@@ -210,24 +207,17 @@ def class_of(text: str, classes: dict[str, str], bits: int | None = None) -> str
     return next((classes[x] for x in hashes if x in classes), "")[:bits]
 
 
-def labels_of(text: str, classes: dict[str, str]) -> str:
-    """Return the labels of a word in the training data."""
-    return class_of((text if text.isalpha() else re.sub(r"\d", "0", text)).lower(), classes)
-
-
-ATTRIBUTES: dict[str, Callable[..., Any]] = {
-    **{"orth": str, "lower": str.lower, "casefold": str.casefold, "fold": fold, "shape": shape},
-    **{"length": len, "is_alpha": str.isalpha, "is_ascii": str.isascii, "is_digit": str.isdigit},
-    **{"is_lower": str.islower, "is_upper": str.isupper, "is_title": str.istitle},
-    **{"like_num": like_num, "ngrams": ngrams, "cluster": class_of, "word_labels": labels_of},
-    "short_shape": lambda text: "".join(x for x, _ in groupby(shape(text))),
-    "is_punct": lambda text: all(unicodedata.category(char)[0] == "P" for char in text),
-    "has_digit": lambda text: any(map(str.isdigit, text)),
-    "has_upper": lambda text: any(map(str.isupper, text)),
-    "prefix": lambda text, n: text[:n] if len(text) >= n else "",
-    "suffix": lambda text, n: text[-n:] if len(text) >= n else "",
-    "regex": lambda text, pattern: bool(re.search(pattern, text)),
-    "match": lambda text, pattern: matched(pattern, text),
+ATTRIBUTES: dict[str, Callable[..., str]] = {
+    **{"orth": str, "lower": str.lower, "casefold": casefold, "fold": fold, "shape": shape},
+    **{
+        "ngrams": ngrams,
+        "cluster": class_of,
+        "match": lambda text, pattern: matched(pattern, text),
+    },
+    "length": lambda text: str(len(text)),
+    "regex": lambda text, pattern: "1" if re.search(pattern, text) else "",
+    "signs": lambda text, classes, pattern: "1" if re.search(pattern, signs(text, classes)) else "",
+    "word_labels": lambda text, digits, *arguments: class_of(re.sub(digits, "0", text), *arguments),
 }
 """Attributes of a word, called with the word and the arguments in the model."""
 
@@ -235,27 +225,27 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
 # Attributes that depend on other words
 
 
-def glued(words: Words, breaks: Sequence[int]) -> list[bool]:
-    """Return whether the next word begins where a word ends."""
+def glued(words: Words, breaks: Sequence[int]) -> list[str]:
+    """Return "1" for words that end where the next one begins."""
     ends = (start + len(text) for text, start in words)
-    return [end == start for end, (_, start) in zip(ends, [*words[1:], ("", -1)])]
+    return ["1" if end == start else "" for end, (_, start) in zip(ends, [*words[1:], ("", -1)])]
 
 
 def phrase_marks(
-    words: Words, breaks: Sequence[int], phrases: dict[str, str], attr: str, longest: int
+    words: Words, breaks: Sequence[int], phrases: dict[str, str], longest: int, *compared: Any
 ) -> list[str]:
     """Return B, I, L or U of words in the longest phrases of a list.
 
-    phrases: their types, by words joined by tabs; attr: by which words are compared.
+    phrases: their types, by words joined by tabs; compared: an attribute, and its arguments.
     """
-    texts = [ATTRIBUTES[attr](text) for text, _ in words]
+    texts = [ATTRIBUTES[compared[0]](text, *compared[1:]) for text, _ in words]
     marks = [""] * len(texts)
     spans = ((i, i + n) for n in range(longest, 0, -1) for i in range(len(texts) - n + 1))
     for i, j in spans:
         kind = phrases.get("\t".join(texts[i:j]))
         if kind is not None and not marks[i] and not marks[j - 1]:
-            signs = "B" + "I" * (j - i - 2) + "L" if j > i + 1 else "U"
-            marks[i:j] = (f"{sign}-{kind}" if kind else sign for sign in signs)
+            letters = "B" + "I" * (j - i - 2) + "L" if j > i + 1 else "U"
+            marks[i:j] = (f"{letter}-{kind}" if kind else letter for letter in letters)
     return marks
 
 
@@ -267,42 +257,36 @@ def runs_elsewhere(words: Words, breaks: Sequence[int]) -> Iterator[str]:
     capital = (text != lower for (text, _), lower in zip(words, lowers))
     marks = zip(begins, opened, capital)
     cases = [(2 - (begin or quoted)) * is_capital for begin, quoted, is_capital in marks]
-    positions = [
-        (case == 2 and previous > 0) + 2 * (following == 2) if case else -1
+    places = [
+        "ULBI"[(case == 2 and previous > 0) + 2 * (following == 2)] if case else ""
         for previous, case, following in zip([0, *cases], cases, [*cases[1:], 0])
     ]
-    counts = Counter(zip(lowers, positions))
+    counts = Counter(zip(lowers, places))
     is_used = sum(begins) > 1
-    for lower, at in zip(lowers, positions):
-        signs = zip("BILU", (2, 3, 1, 0)) if is_used and at >= 0 else ()
-        yield "".join(sign for sign, k in signs if counts[lower, k] > (k == at))
+    for lower, place in zip(lowers, places):
+        letters = "BILU" if is_used and place else ""
+        yield "".join(x for x in letters if counts[lower, x] > (x == place))
 
 
-CONTEXTUAL: dict[str, Callable[..., Iterable[Any]]] = {
-    "break": lambda words, breaks: breaks,
+CONTEXTUAL: dict[str, Callable[..., Iterable[str]]] = {
+    "break": lambda words, breaks: (str(n or "") for n in breaks),
     **{"glued": glued, "phrase": phrase_marks, "doc_run": runs_elsewhere},
 }
 """Attributes of all words, called with the words, the line breaks before them, and arguments."""
-LISTED = ("cluster", "word_labels", "phrase")  # whose first argument is the key of a list
 
 
 # Features
-
-
-def written(value: Any) -> str:
-    """Return a value of an attribute as in features, "" for none."""
-    return value if isinstance(value, str) else str(+value or "")
 
 
 class WordReading(NamedTuple):
     """Values that a model reads of a word, however often it occurs.
 
     n_breaks: of a blank, its line breaks, at most 2, or else -1; values: of attributes, several
-    n-grams joined by line ends; sums: of the weights of features of this word alone, by its offset.
+    n-grams joined by line ends; sums: of weights of features of this word alone, by their place.
     """
 
     n_breaks: int
-    values: list[str]
+    values: Sequence[str]
     sums: dict[int, list[float]]
 
 
@@ -310,14 +294,14 @@ class Reading(NamedTuple):
     """Words and values that a model reads of a text.
 
     words: the tokens that are no blanks; breaks: line breaks before them, at most 2; contents: of
-    words and the positions outside the text; columns: values of attributes of `contents`.
+    words and the positions outside the text; columns: by attribute, the values of `contents`.
     """
 
     tokens: Words
     words: Words
     breaks: list[int]
     contents: list[WordReading]
-    columns: list[list[str]]
+    columns: list[Sequence[str]]
 
 
 class Features:
@@ -325,17 +309,14 @@ class Features:
 
     def __init__(self, model: Fields) -> None:
         self._model = model
-        self._margin: int = model["margin"]
-        self._unseen = dict.fromkeys(map(ord, model["unseen"]))
-        self._offsets = {reads[0][1] for _, reads, _ in model["near"]}
-        lists = {
-            key: {text: name for name, texts in groups.items() for text in texts.split("\n")}
-            for key, groups in model["lists"].items()
-        }
-        self._calls = [
-            (name, [lists[arguments[0]], *arguments[1:]] if name in LISTED else arguments)
-            for name, *arguments in model["attributes"]
-        ]
+        self._characters = {name: re.compile(text) for name, text in model["characters"].items()}
+        self._calls, self._contexts = (
+            [
+                (name, [model["lists"][x[0]] if isinstance(x, list) else x for x in arguments])
+                for name, *arguments in model[kind]
+            ]
+            for kind in ("attributes", "contexts")
+        )
         self._weights = CACHED(self._read_weights)
         self._word = CACHED(self._read_word)
         self._pairs_of = CACHED(self._sum_pairs)
@@ -343,94 +324,85 @@ class Features:
     def _read_weights(self, text: str) -> Weights:
         """Return the labels, or the numbers of label pairs, and weights of a feature."""
         parts = text.split()
-        return (*zip(map(int, parts[::2]), array(self._model["type"], map(float, parts[1::2]))),)
+        return (*zip(map(int, parts[::2]), (int(x) * UNIT for x in parts[1::2])),)
 
     def read(self, tokens: Words) -> Reading:
         """Read the tokens of a text."""
-        margin = range(1, self._margin + 1)
-        ahead = [self._word(f" ^{min(n, self._model['edges'])}") for n in reversed(margin)]
-        reading = Reading(tokens, words=[], breaks=[], contents=ahead, columns=[])
-        n_breaks = -math.inf  # blanks at the beginning of a text do not count
+        ahead, behind = self._model["outside"]
+        reading = Reading(tokens, words=[], breaks=[], contents=[], columns=[])
+        n_breaks = 0
         for token in tokens:
             word = self._word(token[0])
             if word.n_breaks >= 0:
-                n_breaks += word.n_breaks
+                n_breaks += word.n_breaks if reading.words else 0
                 continue
             reading.words.append(token)
-            reading.breaks.append(int(min(max(n_breaks, 0), 2)))
+            reading.breaks.append(min(n_breaks, 2))
             reading.contents.append(word)
             n_breaks = 0
-        reading.contents.extend(self._word(f" ${min(n, self._model['edges'])}") for n in margin)
-        reading.columns.extend(map(list, zip(*(word.values for word in reading.contents))))
-        for column, (name, arguments) in zip(reading.columns, self._calls):
-            if name in CONTEXTUAL:
-                values = CONTEXTUAL[name](reading.words, reading.breaks, *arguments)
-                column[self._margin : len(column) - self._margin] = map(written, values)
+        reading.contents[:] = *map(self._word, ahead), *reading.contents, *map(self._word, behind)
+        reading.columns.extend(zip(*(word.values for word in reading.contents)))
+        for name, arguments in self._contexts:
+            values = CONTEXTUAL[name](reading.words, reading.breaks, *arguments)
+            reading.columns.append([*ahead, *values, *behind])
         return reading
 
     def _read_word(self, text: str) -> WordReading:
         """Read a word without characters that have no width, composed, or a position outside."""
-        view = unicodedata.normalize("NFC", text.translate(self._unseen)) or " "
-        if view.isspace():
-            return WordReading(min(len(f"{view}.".splitlines()), 3) - 1, [], {})
+        view = unicodedata.normalize("NFC", self._characters["unseen"].sub("", text))
+        if self._characters["blank"].match(view):
+            return WordReading(min(len(self._characters["break"].findall(view)), 2), [], {})
         values = [text] * len(self._calls)
         if text[0] != " ":
-            calls = ((ATTRIBUTES.get(name), arguments) for name, arguments in self._calls)
-            values = [written(f(view, *arguments)) if f else "" for f, arguments in calls]
-        sums = {offset: [0.0] * len(self._model["labels"]) for offset in self._offsets}
-        for _, [(number, offset, _)], weights in self._model["near"]:
+            values = [ATTRIBUTES[name](view, *arguments) for name, arguments in self._calls]
+        sums = {place: [0.0] * len(self._model["labels"]) for place in self._model["places"]}
+        for _, [(number, place, _)], weights in self._model["near"]:
             for value in values[number].split("\n"):
                 for label, weight in self._weights(weights.get(value, "")):
-                    sums[offset][label] += weight
+                    sums[place][label] += weight
         return WordReading(-1, values, sums)
 
-    def scores(self, reading: Reading) -> list[list[float]]:
-        """Sum the weights of labels at each word: [T, Y]."""
+    def _keys(self, kind: str, reading: Reading) -> Iterator[tuple[str, list[str], dict[str, str]]]:
+        """Yield templates: the name, the values that they read at each word, weights by values.
+
+        kind: "near", "wide" or "bigrams".
+        """
         n = len(reading.words)
-        by_offset = [
-            [word.sums[offset] for word in reading.contents[self._margin + offset :][:n]]
-            for offset in self._offsets
-        ]
-        sums = zip([[0.0] * len(self._model["labels"])] * n, *by_offset)
-        scores: list[list[float]] = [[*map(sum, zip(*rows))] for rows in sums]
-        for t, weights, *_ in self._present("wide", reading):
-            for label, weight in self._weights(weights):
-                scores[t][label] += weight
+        for name, reads, weights in self._model[kind]:
+            columns = (
+                [reading.columns[number][place]] * n
+                if is_absolute
+                else reading.columns[number][place : place + n]
+                for number, place, is_absolute in reads
+            )
+            yield name, [*map("\t".join, zip(*columns))], weights
+
+    def scores(self, reading: Reading) -> Matrix:
+        """Sum the weights of labels at each word: [T, Y]."""
+        by_place = (
+            [word.sums[place] for word in reading.contents[place : place + len(reading.words)]]
+            for place in self._model["places"]
+        )
+        scores: Matrix = [[*map(sum, zip(*rows))] for rows in zip(*by_place)]
+        for _, keys, weights in self._keys("wide", reading):
+            for t, text in enumerate(map(weights.get, keys)):
+                if text:
+                    for label, weight in self._weights(text):
+                        scores[t][label] += weight
         return scores
 
     def pairs(self, reading: Reading) -> list["PairTable"]:
         """Return the scores of label pairs at each word."""
-        present: list[tuple[str, ...]] = [()] * len(reading.words)
-        for t, weights, *_ in self._present("bigrams", reading):
-            present[t] += (weights,)
-        return [*map(self._pairs_of, present)]
+        bigrams = self._keys("bigrams", reading)
+        texts = (map(weights.get, keys, repeat("")) for _, keys, weights in bigrams)
+        return [*map(self._pairs_of, zip(repeat("", len(reading.words)), *texts))]
 
     def named(self, reading: Reading, word: int) -> Iterator[tuple[str, Weights]]:
         """Yield names of features at a word, and the weights of labels."""
-        for kind in ("near", "wide"):
-            for t, weights, name, values in self._present(kind, reading):
-                if t == word:
-                    shown = values.replace("\t", "|").replace(" ", "")
-                    yield f"{name}={shown}" if shown else name, self._weights(weights)
-
-    def _present(self, kind: str, reading: Reading) -> Iterator[tuple[int, str, str, str]]:
-        """Yield words, and the weights, templates and values of features there.
-
-        kind: of templates: "near", "wide", "bigrams".
-        """
-        n = len(reading.words)
-        for name, reads, weights in self._model[kind]:
-            columns = []
-            for number, offset, is_place in reads:
-                column, start = reading.columns[number], self._margin + offset
-                if is_place:
-                    start += n if offset < 0 else -1
-                columns.append([column[start]] * n if is_place else column[start:][:n])
-            for t, text in enumerate(map("\t".join, zip(*columns)) if columns else [""] * n):
-                if text in weights:
-                    yield t, weights[text], name, text
-                elif "\n" in text:  # n-grams
-                    yield from ((t, weights[x], name, x) for x in text.split("\n") if x in weights)
+        for name, keys, weights in (*self._keys("near", reading), *self._keys("wide", reading)):
+            for values in filter(weights.__contains__, keys[word].split("\n") if name else ()):
+                shown = values.replace("\t", "|").replace(" ", "")
+                yield f"{name}={shown}" if shown else name, self._weights(weights[values])
 
     def _sum_pairs(self, present: tuple[str, ...]) -> "PairTable":
         """Sum the weights of label pairs of features."""
@@ -446,26 +418,19 @@ class Features:
 class PairTable:
     """Scores of label pairs, and their exponentials: [Y + 1, Y], row Y: from the beginning.
 
-    top: the largest score; reach: if the label a has the best score at a token, labels with a score
-    lower by more than reach[a] are on no best path behind it.
+    top: the largest score; powers: exp(rows - top); columns: without the beginning; reach: if the
+    label a has the best score at a token, labels with a score lower by more than reach[a] are on no
+    best path behind it.
     """
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.columns = [*zip(*rows[:-1])]
         self.top = max(map(max, rows))
+        self.powers = [[math.exp(x - self.top) for x in row] for row in rows]
+        self.columns_of_powers = [*zip(*self.powers[:-1])]
         tops = [*map(max, self.columns)]
         self.reach = [max(map(sub, tops, row)) + 1e-6 for row in rows[:-1]]
-
-    @cached_property
-    def powers(self) -> Rows:
-        """exp(rows - top)."""
-        return [[math.exp(x - self.top) for x in row] for row in self.rows]
-
-    @cached_property
-    def columns_of_powers(self) -> Rows:
-        """The columns of `powers`, without the beginning."""
-        return [*zip(*self.powers[:-1])]
 
     def tops(self, ahead: Sequence[float]) -> list[float]:
         """Compute the largest `ahead[i] + rows[i][j]` of all i."""
@@ -490,7 +455,7 @@ class Chain:
 
         The lowest label wins a tie, of the last word first (Viterbi).
         """
-        best: list[list[float]] = []
+        best: Matrix = []
         for scores, pairs in zip(self.scores, self.pairs):
             tops = pairs.tops(best[-1]) if best else pairs.rows[-1]
             best.append([*map(add, scores, tops)])
@@ -507,9 +472,9 @@ class Chain:
         `REPEATED`. The lowest label wins a tie, then the lowest subset.
         bits: [Y + 1, Y], names that a step begins, as bit sets.
         """
-        best: dict[tuple[int, int], Any] = {(-1, 0): (0.0, ())}
+        best: Paths = {(-1, 0): (0.0, ())}
         for scores, pairs in zip(self.scores, self.pairs):
-            reached: dict[tuple[int, int], Any] = {}
+            reached: Paths = {}
             for (previous, subset), (total, path) in sorted(best.items()):
                 for y, begun in enumerate(bits[previous]):
                     score = total + (pairs.rows[previous][y] - REPEATED * bool(subset & begun))
@@ -523,32 +488,26 @@ class Chain:
             labels.append(y)
         return labels[::-1]
 
-    def marginals(self) -> list[list[float]]:
+    def marginals(self) -> Matrix:
         """Compute p(y_t = y | x): [T, Y]."""
-        return [[*map(mul, a, b)] for a, b in zip(*self._sums[:2])]
+        return [[*map(mul, a, b)] for a, b in zip(*self.sums[:2])]
 
     def probability(self, begin: int, labels: Sequence[int]) -> float:
         """Compute the probability that the words from `begin` have some labels."""
-        alphas, betas, powers, _ = self._sums
+        alphas, betas, powers = self.sums
         p = alphas[begin][labels[0]] * betas[begin + len(labels) - 1][labels[-1]]
         for t, (previous, y) in enumerate(pairwise(labels), begin + 1):
             p *= self.pairs[t].powers[previous][y] * powers[t][y]
         return p
 
-    @property
-    def log_z(self) -> float:
-        """The logarithm of the sum over all paths of exp(score)."""
-        return self._sums[3]
-
     @cached_property
-    def _sums(self) -> tuple[Rows, Rows, Rows, float]:
+    def sums(self) -> tuple[Rows, Rows, Rows]:
         """Sums over the paths up to each word with a label, and behind it (Rabiner 1989, V.A).
 
-        Returns both, [T, Y], the exponentials of scores by which both are scaled, and `log_z`.
+        Returns both, [T, Y], and the exponentials of scores by which both are scaled.
         """
-        alphas: list[list[float]] = []
+        alphas: Matrix = []
         powers = []
-        log_z = 0.0
         for scores, pairs in zip(self.scores, self.pairs):
             top = max(scores)
             power = [math.exp(x - top) for x in scores]
@@ -557,11 +516,10 @@ class Chain:
             norm = sum(alpha) or TINY
             alphas.append([x / norm for x in alpha])
             powers.append([x / norm for x in power])
-            log_z += math.log(norm) + top + pairs.top
         betas = [[1.0] * len(row) for row in powers[-1:]]
         for power, pairs in zip(powers[:0:-1], self.pairs[:0:-1]):
             betas.append(products(pairs.powers, [*map(mul, power, betas[-1])]))
-        return alphas, betas[::-1], powers, log_z
+        return alphas, betas[::-1], powers
 
 
 def products(rows: Rows, vector: Sequence[float]) -> list[float]:
@@ -594,15 +552,15 @@ class Model:
     def __call__(self, text: str) -> Labelled:
         """Label a text. RAISES: ValueError for anything but a text of whole characters."""
         reading = self._read(text)
-        chain = self._chain(reading)
+        chain = Chain(self._features.scores(reading), self._features.pairs(reading))
         path = self._path(chain)
         spans = []
         for begin, end, kind in self._spans(path):
-            labels, longer = path[begin:end], self.fields["longer"].get(kind)
+            labels, (threshold, longer) = path[begin:end], self.fields["types"][kind]
             score = chain.probability(begin, labels)
             if longer is not None and end < len(path):
                 score -= chain.probability(begin, [*labels, longer])
-            if score < self.fields["thresholds"][kind]:
+            if score < threshold:
                 path[begin:end] = [0] * len(labels)
                 continue
             (_, start), (word, stop) = reading.words[begin], reading.words[end - 1]
@@ -631,29 +589,22 @@ class Model:
             raise ValueError(f"{reason}, not {type(text).__name__} {text!r:.60}")
         return self._features.read(self._tokenizer(text))
 
-    def _chain(self, reading: Reading) -> Chain:
-        """Return the distribution of the labels of a text; no span crosses an empty line."""
-        scores = self._features.scores(reading)
-        masks = [(t, self.fields["begins"]) for t, n in enumerate(reading.breaks) if n == 2]
-        for t, mask in [*masks, (-1, self.fields["ends"])] if scores else ():
-            scores[t] = [*map(add, scores[t], mask)]
-        return Chain(scores, self._features.pairs(reading))
-
     def _path(self, chain: Chain) -> list[int]:
         """Find the best labels, with the weight of the outside label, and names at most once."""
-        begun, weight = self.fields["once"], self.fields["outside_weight"]
+        weight, begun = self.fields["outside_weight"], self.fields["once"]
         chain = Chain([[row[0] + weight, *row[1:]] for row in chain.scores], chain.pairs)
         path = chain.labels()
-        tracked: list[str] = []
-        while begun and len(self.labels) << len(tracked) + 1 <= MOST_STATES:
-            steps = [begun[previous][y] for previous, y in pairwise((-1, *path))]
-            names = [name for name in steps if name and name not in tracked]
-            again = [name for k, name in enumerate(names[: len(begun) + 1]) if name in names[:k]]
-            if not again:
+        tracked = 0
+        for _ in range(self.fields["most_tracked"]):
+            names = repeated = 0
+            for previous, y in pairwise((-1, *path)):
+                name = begun[previous][y] & ~tracked
+                repeated = repeated or names & name
+                names |= name
+            if not repeated:
                 break
-            tracked.append(again[0])
-            bits = [[1 << tracked.index(x) if x in tracked else 0 for x in row] for row in begun]
-            path = chain.relaxed(bits)
+            tracked |= repeated
+            path = chain.relaxed([[bits & tracked for bits in row] for row in begun])
         return path
 
     def _spans(self, path: Sequence[int]) -> list[list[Any]]:

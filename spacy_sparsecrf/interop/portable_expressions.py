@@ -1,4 +1,4 @@
-r"""Regular expressions that Python and JavaScript (flag u) read alike, but \d, \s, \w, \Z and $."""
+"""Regular expressions that Python and JavaScript (flag u) read alike."""
 
 import re
 import sys
@@ -9,15 +9,16 @@ from typing import Any
 
 # The module is private, but its syntax trees are the same in all versions.
 _PARSER: Any = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
-_EVERY = "".join(map(chr, range(sys.maxunicode + 1)))
+EVERY = "".join(map(chr, range(sys.maxunicode + 1)))
 _SPECIAL = re.compile(r"[\^$\\.*+?()\[\]{}|/]")
 _SIGNS = {"CATEGORY_DIGIT": r"\d", "CATEGORY_SPACE": r"\s", "CATEGORY_WORD": r"\w"}
 _SIGNS |= {name.replace("Y_", "Y_NOT_"): sign.upper() for name, sign in _SIGNS.items()}
 _POSITIONS = {
     "AT_BEGINNING": "^",
     "AT_BEGINNING_STRING": "^",
-    "AT_END": "$",
-    "AT_END_STRING": r"\Z",
+    # Without (?!\n), Python's $ is also before a line break at the end.
+    "AT_END": r"(?=\n?$(?!\n))",
+    "AT_END_STRING": r"$(?!\n)",
 }
 _OF_LINES = {"AT_BEGINNING": r"(?<![^\n])", "AT_END": r"(?![^\n])"}
 _WORD_END = "(?:(?<={0})(?!{0})|(?<!{0})(?={0}))"
@@ -95,30 +96,27 @@ def _characters(op: str, value: Any, flags: int) -> str:
     signs = "".join(_SIGNS[str(x)] for name, x in nodes if name == "CATEGORY")
     ranges = [(x, x) for name, x in nodes if name.endswith("LITERAL")]
     ranges += [x for name, x in nodes if name == "RANGE"]
-    if len(signs) == 2 and not ranges and signs.isupper():
-        is_negative, signs = not is_negative, signs.lower()
-    is_plain = signs.islower() or not signs
-    if flags & re.IGNORECASE or not is_plain or (signs and flags & re.ASCII):
+    if flags & re.IGNORECASE or signs:
         codes = "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in ranges)
         return _spelled(f"[{'^' * is_negative}{codes}{signs}]", flags & (re.IGNORECASE | re.ASCII))
-    return _class(ranges, signs, is_negative)
+    return _class(ranges, is_negative)
 
 
 @cache
 def _spelled(text: str, flags: int) -> str:
     """Return the class of the characters that an expression matches."""
-    spans = [match.span() for match in re.finditer(f"{text}+", _EVERY, flags)]
+    spans = [match.span() for match in re.finditer(f"{text}+", EVERY, flags)]
     ranges = [(start, end - 1) for start, end in spans]
-    ends = [0, *(code for span in spans for code in span), len(_EVERY)]
+    ends = [0, *(code for span in spans for code in span), len(EVERY)]
     others = [(a, b - 1) for a, b in zip(ends[::2], ends[1::2], strict=True) if a < b]
     if 0 < len(others) < len(ranges):
         return _class(others, is_negative=True)
-    return _class(ranges)
+    return _class(ranges, is_negative=False)
 
 
-def _class(ranges: Sequence[tuple[int, int]], signs: str = "", is_negative: bool = False) -> str:
+def _class(ranges: Sequence[tuple[int, int]], is_negative: bool) -> str:
     """Return a class of characters. Texts have no surrogates, which JSON could not write."""
-    parts = [signs]
+    parts = []
     top = -1
     for a, b in sorted(ranges):
         lowest = max(a, top + 1, 0xE000 if 0xD800 <= a < 0xE000 else 0)
@@ -128,7 +126,7 @@ def _class(ranges: Sequence[tuple[int, int]], signs: str = "", is_negative: bool
             parts.append(("-" if highest > lowest + 1 else "").join(ends[: 1 + highest - lowest]))
             top = highest
     text = "".join(parts)
-    is_single = not signs and not is_negative and top == min(ranges)[0]
+    is_single = not is_negative and top == min(ranges)[0]
     return _escaped(top) if is_single else f"[{'^' * is_negative}{text}]"
 
 

@@ -109,7 +109,7 @@ def drawn_texts(fields: dict[str, Any], n: int = N_TEXTS) -> Iterator[str]:
         for _, [(number, *_)], weights in fields["near"]
         if fields["attributes"][number][0] in ("orth", "lower")
         for word in weights
-        if word[:1] != " "  # outside of a text
+        if word[0] != " "  # outside of a text
     ]
     words = sorted({*words}) or ["word"]
     rng = random.Random(0)

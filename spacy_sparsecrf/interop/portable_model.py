@@ -6,7 +6,7 @@ import sys
 import zlib
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
@@ -14,18 +14,21 @@ from spacy.language import Language
 
 from .. import portable
 from ..crf.corpus.blanks import UNSEEN
-from ..crf.decoding.once import Once
+from ..crf.decoding.once import MOST_STATES, Once
 from ..crf.decoding.steps import Temperature
 from ..crf.model.model import WeightTable
 from ..crf.model.names import ALWAYS, Names, Outside, read_name
 from ..pipeline.component import SparseCRFPipe
+from ..pipeline.features.attributes.annotation import Annotation
 from ..pipeline.features.attributes.attribute import Attribute
 from ..pipeline.features.attributes.expressions import Expression
 from ..pipeline.features.featurizer import Featurizer
+from ..pipeline.features.templates import PlacedAttribute, Template
 from ..pipeline.targets.entities import Entities
 from ..pipeline.targets.spans import SpanGroups, SpanTarget
 from ..pipeline.targets.token_attribute import TokenTarget
-from .portable_sources import EXPRESSIONS, ReaderSources
+from .portable_expressions import portable_expression
+from .portable_sources import NAMES, ReaderSources
 from .portable_tokenizer import refused, tokenizer_fields
 
 # Expressions that `regex`, `re` and JavaScript read alike.
@@ -34,8 +37,13 @@ _ATOM = (
 )
 _ATOM += r"+(?:-[^\\\[\]])?\]|\(\?:|[()|^$.])"
 _PORTABLE = re.compile(rf"(?:{_ATOM}(?:(?:[*+?]|\{{\d+(?:,\d*)?\}})\??(?![*+?{{]))?)*")
-NAMES = {*portable.ATTRIBUTES, *portable.CONTEXTUAL, *EXPRESSIONS}
-"""Attributes that the reader has."""
+_MOST_NAMES = 31  # bits of an integer in JavaScript
+_ANY_WORD = PlacedAttribute(0, Expression("match", "^"))  # whose value is empty
+_CHARACTERS = {
+    "unseen": portable_expression(f"[{''.join(map(chr, UNSEEN))}]"),
+    "blank": portable_expression(r"^\s*\Z"),
+    "break": portable_expression("\r\n|[\n-\r\x1c-\x1e\x85\u2028\u2029]"),
+}
 _NEVER = -1_000_000_000_000_000  # score of invalid transitions
 _SETS = ("doc.ents", "token.ent_iob", "token.ent_type", "doc.spans", "token.tag", "token.pos")
 _SENTENCES = ("token.is_sent_start", "doc.sents")
@@ -61,46 +69,78 @@ def portable_model(nlp: Language, pipe: SparseCRFPipe) -> bytes:
     thresholds, threshold = decoding.thresholds, pipe.settings.threshold
     is_spans = isinstance(target, SpanTarget)
     kinds = [label.partition("-")[2] if is_spans else "" for label in labels]
+    is_iob = isinstance(target, SpanTarget) and target.scheme.name == "IOB2"
+    longer = {label[2:]: y for y, label in enumerate(labels) if is_iob and label[:2] == "I-"}
     fields: dict[str, Any] = {
         "lang": nlp.lang,
         "component": pipe.name,
         "made_with": f"spaCy {spacy.about.__version__}, Unicode of Python {sys.version.split()[0]}",
         "labels": labels,
         "blank": labels[blank] if blank >= 0 else "",
-        **_masks(target, labels, valid),
+        **_steps(target, labels, valid),
         "kinds": kinds,
-        "thresholds": {kind: thresholds.get(kind, threshold) for kind in kinds if kind},
+        "types": {
+            kind: [thresholds.get(kind, threshold), longer.get(kind)] for kind in kinds if kind
+        },
         "least": [0.0 if is_spans else thresholds.get(x, threshold) for x in labels],
         "outside_weight": weight / decoding.temperature,
-        "once": pipe.setup.once(labels).begun if decoding.once else [],
+        **_once(pipe, labels),
         "tokenizer": tokenizer_fields(nlp, pipe),
-        **_features(nlp, pipe, order),
+        **_features(nlp, pipe, order, _masks(target, labels, valid)),
     }
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
     # In a page, the text of a script must not have the sign that begins a tag.
     return with_head(text[1:].replace("<", "\\u003c").encode())
 
 
-def _masks(target: Any, labels: Sequence[str], valid: Any) -> dict[str, Any]:
-    """Return which steps are valid, and which begin spans. valid: [Y + 1, Y + 1]."""
+class _Used(NamedTuple):
+    """A template with weights. weights: by the values that it reads."""
+
+    name: str
+    placed: Sequence[PlacedAttribute]
+    weights: dict[str, str]
+
+
+def _masks(target: Any, labels: Sequence[str], valid: Any) -> list[_Used]:
+    """Return templates without a name that exclude labels at the end, and behind empty lines."""
     begins = np.ones(len(labels), np.bool_)
-    kinds: list[str] = []
     if isinstance(target, SpanTarget):
         begins = target.valid_transitions(labels)[-1, :-1]
-        kinds = [*target.names_of(labels)]
-    has_longer = kinds and target.scheme.name == "IOB2"
-    inside = {label[2:]: y for y, label in enumerate(labels) if label[:2] == "I-"}
+    end, empty_line = PlacedAttribute(1, _ANY_WORD.read), PlacedAttribute(0, Annotation("break"))
+    cases = ((end, " $1", valid[:-1, -1]), (empty_line, "2", begins))
+    return [
+        _Used(
+            "",
+            (placed,),
+            {value: " ".join(f"{y} {_NEVER << 30}" for y in np.flatnonzero(~is_valid))},
+        )
+        for placed, value, is_valid in cases
+        if not is_valid.all()
+    ]
+
+
+def _steps(target: Any, labels: Sequence[str], valid: Any) -> dict[str, Any]:
+    """Return which steps are valid, and which begin spans. valid: [Y + 1, Y + 1]."""
+    kinds = [*target.names_of(labels)] if isinstance(target, SpanTarget) else []
     return {
-        "valid": _scores(valid[:, :-1]),
-        "ends": _scores(valid[:-1, -1]),
-        "begins": _scores(begins),
+        "valid": np.where(valid[:, :-1], 0, _NEVER).tolist(),
         "starts": Once(labels, kinds, only_types=True).begun,
-        "longer": inside if has_longer else {},
     }
 
 
-def _scores(is_valid: Any) -> Any:
-    return np.where(is_valid, 0, _NEVER).tolist()
+def _once(pipe: SparseCRFPipe, labels: Sequence[str]) -> dict[str, Any]:
+    """Return the names that steps begin, as bits, and how many of them a search tracks."""
+    if not pipe.settings.decoding.once:
+        return {"once": [], "most_tracked": 0}
+    begun = pipe.setup.once(labels).begun
+    bits = {name: 1 << k for k, name in enumerate(sorted({*begun[-1]} - {""}))}
+    if len(bits) > _MOST_NAMES:
+        reason = f"[decoding] once has more than {_MOST_NAMES} names"
+        raise refused(pipe, reason, "List fewer names")
+    return {
+        "once": [[bits.get(name, 0) for name in row] for row in begun],
+        "most_tracked": (MOST_STATES // len(labels)).bit_length() - 1,
+    }
 
 
 def with_head(body: bytes) -> bytes:
@@ -156,67 +196,73 @@ def _check_pipes(nlp: Language, pipe: SparseCRFPipe) -> None:
 # Attributes, templates and weights
 
 
-class _Attributes:
-    """The attributes that templates read, numbered in the order in which they are asked for."""
+def _kind(placed: Sequence[PlacedAttribute], is_pair: bool) -> str:
+    """Return "near" for features that depend on one word at an offset alone."""
+    is_near = len(placed) == 1 and not placed[0].absolute and not _is_contextual(placed[0].read)
+    return "bigrams" if is_pair else "near" if is_near else "wide"
 
-    def __init__(self, sources: ReaderSources) -> None:
-        self._sources = sources
-        self._numbers: dict[Attribute, int] = {}
-        self.fields: list[list[Any]] = []
 
-    def number(self, read: Attribute, template: str, kind: str) -> int:
-        """Return the number of an attribute. RAISES: SparseCRFError if the reader lacks it."""
+def _is_contextual(read: Attribute) -> bool:
+    return read.name in portable.CONTEXTUAL
+
+
+def _check_reads(pipe: SparseCRFPipe, kind: str, template: Template) -> None:
+    """Refuse attributes that the reader lacks. RAISES: SparseCRFError."""
+    for read in (x.read for x in template.attributes):
+        is_plain = not isinstance(read, Expression) or _PORTABLE.fullmatch(read.pattern)
         has_several = read.name == "ngrams" and kind != "near"
-        if has_several or read.name not in NAMES or not _is_plain(read):
-            reason = f"template {template!r} reads {read}"
+        if has_several or read.name not in NAMES or not is_plain:
+            reason = f"template {template.key!r} reads {read}"
             remedy = "Train without this template, or with another config, such as ner_classes"
-            raise refused(self._sources.pipe, reason, remedy)
-        if read not in self._numbers:
-            self._numbers[read] = len(self.fields)
-            self.fields.append(self._sources.call(read))
-        return self._numbers[read]
+            raise refused(pipe, reason, remedy)
 
 
-def _kind(placed: Sequence[Any]) -> str:
-    """Return "near" for features that depend on one word at an offset alone, else "wide"."""
-    is_near = len(placed) == 1 and not placed[0].absolute
-    return "near" if is_near and placed[0].read.name not in portable.CONTEXTUAL else "wide"
-
-
-def _is_plain(read: Attribute) -> bool:
-    """Return whether `re` finds the same as the package `regex`."""
-    return not isinstance(read, Expression) or bool(_PORTABLE.fullmatch(read.pattern))
-
-
-def _features(nlp: Language, pipe: SparseCRFPipe, order: Sequence[int]) -> dict[str, Any]:
+def _features(
+    nlp: Language, pipe: SparseCRFPipe, order: Sequence[int], masks: Sequence[_Used]
+) -> dict[str, Any]:
     """Return the fields of attributes, templates and weights. order: of labels."""
     model, _ = Temperature(pipe.settings.decoding.temperature).prepare(pipe.model, None)
     features: Any = pipe.features
     names = pipe.named()
-    sources = ReaderSources(nlp, pipe, words=_words(names))
-    attributes = _Attributes(sources)
-    templates: dict[str, list[Any]] = {"near": [], "wide": [], "bigrams": []}
+    used: dict[str, list[_Used]] = {"near": [], "wide": [], "bigrams": []}
+    for mask in masks:
+        used[_kind(mask.placed, False)].append(mask)
     for table, is_pair in ((model.unigram, False), (model.bigram, True)):
         blocks = _blocks(table, names, order)
         for template in features.parsed:
             if (block := blocks.get(template.key)) and "ub"[is_pair] in template.kinds:
-                placed = template.attributes
-                kind = "bigrams" if is_pair else _kind(placed)
-                reads = [
-                    [attributes.number(x.read, template.key, kind), x.offset, +x.absolute]
-                    for x in placed
-                ]
-                templates[kind].append([template.key or ALWAYS, reads, dict(sorted(block.items()))])
-    offsets = [abs(o) for of in templates.values() for _, x, _ in of for _, o, _ in x]
+                placed = template.attributes or (_ANY_WORD,)
+                kind = _kind(placed, is_pair)
+                _check_reads(pipe, kind, template)
+                weights = dict(sorted(block.items()))
+                used[kind].append(_Used(template.key or ALWAYS, placed, weights))
+    every = [x for templates in used.values() for template in templates for x in template.placed]
+    # Attributes of words are the first ones. One at least is read, and one position outside.
+    reads = sorted(dict.fromkeys(x.read for x in [_ANY_WORD, *every]), key=_is_contextual)
+    margin = max([1, *(abs(x.offset) for x in every)])
+    sources = ReaderSources(nlp, pipe, words=_words(names))
+    distances = [min(n, features.plan.templates.conjunctions.n_edges) for n in range(1, margin + 1)]
+
+    def fields_of(template: _Used) -> list[Any]:
+        placed = [[reads.index(x.read), _place(x, margin), +x.absolute] for x in template.placed]
+        return [template.name, placed, template.weights]
+
     return {
-        "attributes": attributes.fields,
-        "edges": features.plan.templates.conjunctions.n_edges,
-        "margin": max(offsets, default=0),
-        "unseen": "".join(map(chr, UNSEEN)),
+        "characters": _CHARACTERS,
+        "outside": [[f" ^{n}" for n in reversed(distances)], [f" ${n}" for n in distances]],
+        "attributes": [sources.call(read) for read in reads if not _is_contextual(read)],
+        "contexts": [sources.call(read) for read in reads if _is_contextual(read)],
         "lists": sources.lists,
-        **templates,
-        "type": "d" if model.dtype == "float64" else "f",
+        "places": sorted({margin, *(margin + x.placed[0].offset for x in used["near"])}),
+        **{kind: [*map(fields_of, templates)] for kind, templates in used.items()},
     }
+
+
+def _place(placed: PlacedAttribute, margin: int) -> int:
+    """Return where a word's template reads, counted from the margin, or from the end of a text."""
+    if not placed.absolute:
+        return margin + placed.offset
+    return placed.offset + (margin - 1 if placed.offset > 0 else -margin)
 
 
 def _words(names: Names) -> set[str]:
@@ -233,7 +279,7 @@ def _blocks(table: WeightTable, names: Names, order: Sequence[int]) -> dict[str,
         parts = read_name(names[key])
         values = [_value(x) for _, x in parts]
         weights = sorted(
-            (position[y] + position.get(a, 0) * len(order), str(weight))
+            (position[y] + position.get(a, 0) * len(order), round(float(weight) / portable.UNIT))
             for (_, a, y), weight in entries
         )
         block = blocks.setdefault("|".join(text for text, _ in parts), {})

@@ -34,14 +34,16 @@ def tokenizer_fields(nlp: Language, pipe: SparseCRFPipe) -> dict[str, Any]:
         "token": (tokenizer.token_match, "match"),
         "url": (tokenizer.url_match, "match"),
     }
-    patterns: dict[str, str] = {}
+    # One space belongs to the token before it.
+    patterns = {"piece": portable_expression(r"\S+|(?!(?<=\S) )\s+")}
     for name, (method, wanted) in methods.items():
         pattern = getattr(method, "__self__", None)
         is_plain = isinstance(pattern, re.Pattern) and method.__name__ == wanted
         flags = pattern.flags & ~re.UNICODE if isinstance(pattern, re.Pattern) else 0
         if method is not None and (not is_plain or flags & ~re.IGNORECASE):
             raise refused(pipe, f"the tokenizer has its own function for {name}", remedy)
-        patterns[name] = portable_expression("(?!)" if method is None else _short(pattern, flags))
+        text = portable_expression("(?!)" if method is None else _short(pattern, flags))
+        patterns[name] = f"^(?:{text})" if wanted == "match" else text
     rules = {
         text: [str(part.get(65, part.get("ORTH", ""))) for part in parts]
         for text, parts in tokenizer.rules.items()

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.portable import Chain, PairTable
+from spacy_sparsecrf.interop.sequences.plain_road import PlainSequence
+from spacy_sparsecrf.portable import PairTable
 
 from ..reference import random_problem
 from ..support.plain_chain import PlainChain
@@ -43,7 +44,7 @@ def test_the_scaled_recursion_is_that_of_logarithms(scale):
         scores = (rng.normal(size=(9, 7)) * scale).round(1).tolist()
         pairs = rng.normal(size=(8, 7)).round(1) * scale * (rng.random((8, 7)) < share)
         reference = PlainChain(scores, [pairs.tolist()] * 9)
-        chain = Chain(scores, [PairTable(pairs.tolist())] * 9)
+        chain = PlainSequence(scores, [PairTable(pairs.tolist())] * 9, lambda: None)
         assert chain.labels() == reference.labels()
         assert chain.log_z == pytest.approx(reference.log_z, abs=1e-11)
         np.testing.assert_allclose(chain.marginals(), reference.marginals(), atol=1e-11)

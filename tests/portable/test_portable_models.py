@@ -347,7 +347,7 @@ def test_check_texts_are_read_from_a_file(folder, tmp_path):
 
 
 def test_nothing_is_written_if_an_answer_differs(folder, tmp_path, monkeypatch):
-    monkeypatch.setitem(portable.ATTRIBUTES, "shape", str.upper)
+    monkeypatch.setitem(portable.ATTRIBUTES, "shape", lambda text, *arguments: text.upper())
     done = run("export", folder.parent / "model", tmp_path / "out", "--format", "portable", code=1)
     text = " ".join(done.output.split())
     assert "[SC639]" in text and "pipeline:" in text and "portable:" in text
@@ -466,7 +466,6 @@ def test_the_recursion_is_that_of_enumeration():
             for path in paths
         ]
     )
-    assert chain.log_z == pytest.approx(np.logaddexp.reduce(totals))
     p = np.exp(totals - totals.max())
     p /= p.sum()
     assert chain.labels() == [*paths[p.argmax()]]

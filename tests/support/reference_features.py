@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, product
+from itertools import chain, groupby, product
 
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
@@ -72,9 +72,13 @@ def read_all(token: Token, name: str, argument: str) -> list[Value]:
     if name != "ngrams":
         return [read(token, name, argument)]
     low, high, *marks = argument.split(",")
-    settings = int(low), int(high), "".join(marks).strip('"')
-    values: list[Value] = [*filter(None, ngrams(seen(token.text), *settings).split("\n"))]
-    most = len(ngrams("abcdefghijklmnopqrst", *settings).split("\n"))
+    begin, end = "".join(marks).strip('"') or ("", "")
+    texts = (
+        ngrams(x, int(low), int(high), begin=begin, end=end).split("\n")
+        for x in (seen(token.text), "abcdefghijklmnopqrst")
+    )
+    values: list[Value] = [*filter(None, next(texts))]
+    most = len(next(texts))
     return values + [0] * (most - len(values))
 
 
@@ -85,14 +89,22 @@ def read(token: Token, name: str, argument: str) -> Value:
     text = seen(token.text)
     lexeme = token.vocab[text]
     if name in ("prefix", "suffix"):
-        return str(ATTRIBUTES[name](text, int(argument)))
+        n = int(argument)
+        return "" if n > len(text) else text[:n] if name == "prefix" else text[-n:]
     if name in ("regex", "match"):
         value = ATTRIBUTES[name](text, argument[1:-1].replace('\\"', '"'))
-        return value if name == "match" else int(value)
-    if name in ("casefold", "fold", "short_shape"):
-        return str(ATTRIBUTES[name](text))
-    if name in ("has_digit", "has_upper", "length"):
-        return int(ATTRIBUTES[name](text))
+        return value if name == "match" else int(value or 0)
+    if name in ("casefold", "fold"):
+        decomposed = unicodedata.normalize("NFKD", text) if name == "fold" else text
+        return "".join(
+            x for x in decomposed if name != "fold" or not unicodedata.combining(x)
+        ).casefold()
+    if name == "short_shape":
+        return "".join(x for x, _ in groupby(lexeme.shape_))
+    if name == "length":
+        return len(text)
+    if name in ("has_digit", "has_upper"):
+        return int(any(map(str.isdigit if name == "has_digit" else str.isupper, text)))
     if name == "has_hyphen":
         return int(any(char in "-\u2010\u2011" for char in text))
     if name == "ent_iob":

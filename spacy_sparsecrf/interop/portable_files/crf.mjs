@@ -12,32 +12,9 @@ UTF-16 units, by which JavaScript slices. docs/portable.md describes the fields 
 
 const FORMAT = "spacy-sparsecrf portable 1";
 const MOST_CACHED = 20_000; // distinct words, pieces of text and matrices
-const MOST_STATES = 2048; // of the search for paths that repeat no name
+const UNIT = 2 ** -30; // of weights, whose sums are exact, so that equal scores are equal
 const TINY = 1e-300; // sum of paths that are too improbable for numbers
 const REPEATED = 1e9; // cost of a repetition, far above differences between scores of paths
-
-// Characters as Python's `isspace`, `splitlines`, `isdigit`, `isupper`, `istitle`, `islower` do
-const SPACE = "\\t-\\r\\x1c- \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-const SPACES = new RegExp(`^[${SPACE}]+$`);
-const PIECES = new RegExp(`[${SPACE}]+|[^${SPACE}]+`, "g");
-const LINES = /\r\n|[\n-\r\x1c-\x1e\x85\u2028\u2029]/g;
-const DIGITS = new RegExp(
-  "^[\\p{Nd}²³¹\\u1369-\\u1371\\u19da\\u2070\\u2074-\\u2079\\u2080-\\u2089\\u2460-\\u2468\\u2474-" +
-    "\\u247c\\u2488-\\u2490\\u24ea\\u24f5-\\u24fd\\u24ff\\u2776-\\u277e\\u2780-\\u2788" +
-    "\\u278a-\\u2792" +
-    "\\u{10a40}-\\u{10a43}\\u{10e60}-\\u{10e68}\\u{11052}-\\u{1105a}\\u{1f100}-\\u{1f10a}]+$",
-  "u",
-);
-const UPPER = /\p{Uppercase}/u;
-const CAPITAL = /[\p{Uppercase}\p{Lt}]/u;
-const LOWER = /(?![\u10fc\ua7f2-\ua7f4\uab69])[\p{Lowercase}\u0295]/u; // as in Unicode 13
-const SPELLED = { "\\d": "\\p{Nd}", "\\s": SPACE, "\\w": "\\p{L}\\p{N}_", "\\Z": "$" };
-
-/** Return an expression of model.json: \d, \s, \w, \Z and $ mean what they do in Python. */
-function expression(text, flags = "u") {
-  const spelled = (part) => (part === "$" ? "(?=\\n?$)" : SPELLED[part] ?? part);
-  return new RegExp(text.replace(/\\.|\$/gsu, spelled), flags);
-}
 
 /** Return a function that keeps its values. */
 function cached(compute) {
@@ -56,10 +33,9 @@ function cached(compute) {
 /** spaCy's tokenizer. Arguments: of `tokenizer` in a model. */
 class Tokenizer {
   constructor({ patterns, rules, matched }) {
-    const anchored = (name, x) => (name === "token" || name === "url" ? `^(?:${x})` : x);
     this.patterns = {};
     for (const [name, text] of Object.entries(patterns))
-      this.patterns[name] = expression(anchored(name, text), name === "infix" ? "gu" : "u");
+      this.patterns[name] = new RegExp(text, name === "infix" || name === "piece" ? "gu" : "u");
     this.rules = new Map(Object.entries(rules));
     this.matched = new Map(Object.entries(matched));
     this.texts = cached((text) => this.split(text));
@@ -68,11 +44,8 @@ class Tokenizer {
   /** Split a text at blanks, then each piece, then apply special cases of several tokens. */
   tokens(text) {
     const tokens = [];
-    for (const { 0: piece, index: start } of text.matchAll(PIECES)) {
-      // One space belongs to the token before it, and other blanks are tokens.
-      const skipped = piece[0] === " " && tokens.length ? 1 : 0;
-      tokens.push(...placed(this.texts(piece.slice(skipped)), start + skipped));
-    }
+    for (const { 0: piece, index: start } of text.matchAll(this.patterns.piece))
+      tokens.push(...placed(this.texts(piece), start));
     return this.withRules(text, tokens);
   }
 
@@ -144,62 +117,38 @@ function placed(texts, start) {
 
 // Attributes of words
 
-/** Return a text without case. */
-function casefold(text) {
-  const lower = (x) => x.toLowerCase().toUpperCase().toLowerCase();
-  const isCherokee = (x) => /[\u13a0-\u13fd\uab70-\uabbf]/.test(x);
-  const folded = (x) => (isCherokee(x) ? x.toUpperCase() : x === "ı" ? x : lower(x));
-  return Array.from(text, folded).join("");
+/** Return a text without case. folded: characters, if this is not their lower case. */
+function casefold(text, folded) {
+  return Array.from(text, (x) => folded.get(x) ?? x.toLowerCase()).join("");
 }
 
-/** Return a text without accents and case. */
-function fold(text) {
-  // Combining characters change places with U+0345, which has the highest combining class.
-  const isCombining = (x) => x === "\u0345" || ("\u0345" + x).normalize("NFD")[0] === x;
-  return casefold(Array.from(text.normalize("NFKD")).filter((x) => !isCombining(x)).join(""));
+/** Return a text without accents and case. combining: expression for accents. */
+function fold(text, folded, combining) {
+  return casefold(text.normalize("NFKD").replace(new RegExp(combining, "gu"), ""), folded);
 }
 
-/** Return spaCy's shape of a word: Xxxxx, dd.d; at most four equal characters in a row. */
-function shape(text) {
-  const letter = (x) => (UPPER.test(x) ? "X" : "x");
-  const chars = Array.from(text, (x) => (/\p{L}/u.test(x) ? letter(x) : DIGITS.test(x) ? "d" : x));
-  return chars.length >= 100 ? "LONG" : chars.join("").replace(/(.)\1{4,}/gsu, "$1$1$1$1");
+/** Return the classes of characters. classes: the first character of ranges, and their class. */
+function signs(text, classes) {
+  const starts = classes.get("starts");
+  const next = (x) => starts.findIndex((start) => start > x.codePointAt(0));
+  return Array.from(text, (x) => classes.get("signs").at(next(x) - 1)).join("");
 }
 
-/** Return whether a word is a number: of digits, a fraction, an ordinal, or in a list.
- *  words, endings: of the language, of ordinals such as 2nd; sign: that may end a number. */
-function likeNum(text, words, endings, sign) {
-  const without = (x, end) => (end && x.endsWith(end) ? x.slice(0, -end.length) : x);
-  text = without(text.replace(/^[-+±~]/, ""), sign).replace(/[,.]/g, "").toLowerCase();
-  const parts = text.split("/");
-  const isNumber = words.includes(text) || (parts.length < 3 && parts.every((x) => DIGITS.test(x)));
-  return isNumber || endings.some((ending) => DIGITS.test(without(text, ending)));
+/** Return spaCy's shape of a word: Xxxxx, dd.d; at most so many equal characters in a row. */
+function shape(text, classes, most) {
+  const marks = signs(text, classes).replace(/[ta]/g, "x");
+  const chars = Array.from(text, (char, i) => ("Xxd".includes(marks[i]) ? marks[i] : char));
+  const runs = new RegExp(`((.)\\2{${most - 1}})\\2+`, "gsu");
+  return chars.length >= 100 ? "LONG" : chars.join("").replace(runs, "$1");
 }
 
 /** Return the distinct n-grams of a word between marks; a long word has those of its ends. */
-function ngrams(text, low, high, marks) {
-  const chars = Array.from(text);
-  const pieces = chars.length > 20 ? [chars.slice(0, 10), chars.slice(-10)] : [chars];
-  pieces[0].unshift(...marks.slice(0, 1));
-  pieces.at(-1).push(...marks.slice(1));
-  const found = new Set();
-  for (let n = low; n <= high; n++) {
-    for (const piece of pieces)
-      for (let i = 0; i + n <= piece.length; i++) found.add(piece.slice(i, i + n).join(""));
-  }
-  return [...found].join("\n");
-}
-
-/** Return whether capitals begin words, and nothing else does. */
-function isTitle(text) {
-  let wasCased = false;
-  for (const char of text) {
-    const isCapital = CAPITAL.test(char);
-    const isCased = isCapital || LOWER.test(char);
-    if (isCased && isCapital === wasCased) return false;
-    wasCased = isCased;
-  }
-  return CAPITAL.test(text);
+function ngrams(text, low, high, begin, end) {
+  const marked = begin + text.replace(/^(.{10}).+(.{10})$/u, "$1\n$2") + end;
+  const texts = [];
+  for (let n = low; n <= high; n++)
+    texts.push(...marked.matchAll(new RegExp(`(?=([^\\n]{${n}}))`, "gu")));
+  return [...new Set(texts.map((match) => match[1]))].join("\n");
 }
 
 /** Return spaCy's hash of a string, hexadecimal: MurmurHash64A of its UTF-8 with seed 1. */
@@ -219,65 +168,44 @@ function stringHash(text) {
   return (value ^ (value >> 47n)).toString(16);
 }
 
-/** Return the class of a word, or else of its form in lower case, or its leading bits.
+/** Return leading bits of the class of a word, or else of its form in lower case.
  *  classes: by hash of words. */
 function classOf(text, classes, bits) {
   const name = classes.get(stringHash(text)) ?? classes.get(stringHash(text.toLowerCase()));
-  return (name ?? "").slice(0, bits ?? undefined);
+  return (name ?? "").slice(0, bits);
 }
 
-/** Return the labels of a word in the training data. */
-function labelsOf(text, classes) {
-  const form = /^\p{L}+$/u.test(text) ? text : text.replace(/\p{Nd}/gu, "0");
-  return classOf(form.toLowerCase(), classes);
-}
-
-/** Return the characters of a word between two positions, nothing of one with less than n. */
-function affix(text, n, start, end) {
-  const chars = Array.from(text);
-  return chars.length >= n ? chars.slice(start, end).join("") : "";
-}
-
-const search = cached((pattern) => expression(pattern));
+const search = cached((pattern) => new RegExp(pattern, "u"));
 
 /** Attributes of a word, called with the word and the arguments in the model. */
 const ATTRIBUTES = {
+  ...{ casefold, fold, shape, ngrams, cluster: classOf },
   orth: (text) => text,
   lower: (text) => text.toLowerCase(),
-  ...{ casefold, fold, shape, is_title: isTitle, like_num: likeNum, ngrams },
-  ...{ cluster: classOf, word_labels: labelsOf },
-  length: (text) => Array.from(text).length,
-  is_alpha: (text) => /^\p{L}+$/u.test(text),
-  is_ascii: (text) => /^[\0-\x7f]*$/.test(text),
-  is_digit: (text) => DIGITS.test(text),
-  is_lower: (text) => LOWER.test(text) && !CAPITAL.test(text),
-  is_upper: (text) => UPPER.test(text) && !LOWER.test(text) && !/\p{Lt}/u.test(text),
-  short_shape: (text) => shape(text).replace(/(.)\1+/gsu, "$1"),
-  is_punct: (text) => /^\p{P}+$/u.test(text),
-  has_digit: (text) => Array.from(text).some((x) => DIGITS.test(x)),
-  has_upper: (text) => UPPER.test(text),
-  prefix: (text, n) => affix(text, n, 0, n),
-  suffix: (text, n) => affix(text, n, -n),
-  regex: (text, pattern) => search(pattern).test(text),
+  length: (text) => `${Array.from(text).length}`,
   match: (text, pattern) => matched(search(pattern), text),
+  regex: (text, pattern) => (search(pattern).test(text) ? "1" : ""),
+  signs: (text, classes, pattern) => (search(pattern).test(signs(text, classes)) ? "1" : ""),
+  word_labels: (text, digits, ...values) =>
+    classOf(text.replace(new RegExp(digits, "gu"), "0").toLowerCase(), ...values),
 };
 
-/** Return whether the next word begins where a word ends. */
+/** Return "1" for words that end where the next one begins. */
 function glued(words) {
-  return words.map((word, t) => word.end === words[t + 1]?.start);
+  return words.map((word, t) => (word.end === words[t + 1]?.start ? "1" : ""));
 }
 
 /** Return B, I, L or U of words in the longest phrases of a list.
- *  phrases: their types, by words joined by tabs; attr: by which words are compared. */
-function phraseMarks(words, breaks, phrases, attr, longest) {
-  const texts = words.map((word) => ATTRIBUTES[attr](word.text));
+ *  phrases: their types, by words joined by tabs; attribute: by which words are compared. */
+function phraseMarks(words, breaks, phrases, longest, ...[attribute, ...values]) {
+  const texts = words.map((word) => ATTRIBUTES[attribute](word.text, ...values));
   const marks = texts.map(() => "");
   for (let n = longest; n > 0; n--) {
     for (let i = 0; i + n <= texts.length; i++) {
       const kind = phrases.get(texts.slice(i, i + n).join("\t"));
       if (kind === undefined || marks[i] || marks[i + n - 1]) continue;
-      const signs = n > 1 ? `B${"I".repeat(n - 2)}L` : "U";
-      for (let k = 0; k < n; k++) marks[i + k] = kind ? `${signs[k]}-${kind}` : signs[k];
+      const letters = n > 1 ? `B${"I".repeat(n - 2)}L` : "U";
+      for (let k = 0; k < n; k++) marks[i + k] = kind ? `${letters[k]}-${kind}` : letters[k];
     }
   }
   return marks;
@@ -290,231 +218,217 @@ function runsElsewhere(words, breaks) {
   const begins = breaks.map((n, t) => !t || n === 2 || follows(t, ".!?…"));
   const isFirst = begins.map((begin, t) => begin || follows(t, ":¿¡-–—•*'\"“«"));
   const cases = words.map(({ text }, t) => (text === lowers[t] ? 0 : 2 - isFirst[t]));
-  const inside = (x, t) => (x === 2 && cases[t - 1] > 0) + 2 * (cases[t + 1] === 2);
-  const positions = cases.map((x, t) => (x ? inside(x, t) : -1));
+  const place = (x, t) => "ULBI"[(x === 2 && cases[t - 1] > 0) + 2 * (cases[t + 1] === 2)];
+  const places = cases.map((x, t) => (x ? place(x, t) : ""));
   const counts = new Map();
-  const count = (t, k) => counts.get(`${k} ${lowers[t]}`) ?? 0;
-  positions.forEach((k, t) => counts.set(`${k} ${lowers[t]}`, count(t, k) + 1));
+  const count = (t, letter) => counts.get(letter + lowers[t]) ?? 0;
+  places.forEach((letter, t) => counts.set(letter + lowers[t], count(t, letter) + 1));
   const isUsed = begins.filter(Boolean).length > 1;
-  const signs = Object.entries({ B: 2, I: 3, L: 1, U: 0 });
-  const elsewhere = (at, t) => signs.filter(([, k]) => count(t, k) > (k === at));
-  return positions.map((at, t) =>
-    (isUsed && at >= 0 ? elsewhere(at, t) : []).map(([sign]) => sign).join(""),
-  );
+  const others = (letter, t) => [..."BILU"].filter((x) => count(t, x) > (x === letter));
+  return places.map((letter, t) => (isUsed && letter ? others(letter, t).join("") : ""));
 }
 
 /** Attributes of all words, called with the words, the line breaks before them, and arguments. */
 const CONTEXTUAL = {
-  break: (words, breaks) => breaks,
+  break: (words, breaks) => breaks.map((n) => `${n || ""}`),
   ...{ glued, phrase: phraseMarks, doc_run: runsElsewhere },
 };
-const LISTED = ["cluster", "word_labels", "phrase"]; // whose first argument is the key of a list
 
 // Features
-
-/** Return a value of an attribute as in features, "" for none. */
-function written(value) {
-  return typeof value === "string" ? value : value ? `${+value}` : "";
-}
 
 /** The attributes, templates and weights of a model. model: the fields of model.json. */
 class Features {
   constructor(model) {
-    Object.assign(this, { model, nLabels: model.labels.length });
-    const listed = ([name, texts]) => texts.split("\n").map((text) => [text, name]);
-    const list = (key) => new Map(Object.entries(model.lists[key]).flatMap(listed));
-    this.calls = model.attributes.map(([name, ...values]) =>
-      LISTED.includes(name) ? [name, list(values[0]), ...values.slice(1)] : [name, ...values],
-    );
+    this.model = model;
+    this.characters = Object.values(model.characters).map((text) => new RegExp(text, "gu"));
+    const lists = new Map();
+    for (const key in model.lists) lists.set(key, new Map(Object.entries(model.lists[key])));
+    const argument = (x) => (Array.isArray(x) ? lists.get(x[0]) : x);
+    const call = ([name, ...values]) => [name, values.map(argument)];
+    this.calls = model.attributes.map(call);
+    this.contexts = model.contexts.map(call);
     const template = ([name, reads, weights]) => [name, reads, new Map(Object.entries(weights))];
     for (const kind of ["near", "wide", "bigrams"]) this[kind] = model[kind].map(template);
-    this.offsets = [...new Set(this.near.map(([, reads]) => reads[0][1]))];
     this.weights = cached((text) => this.readWeights(text));
     this.word = cached((text) => this.readWord(text));
-    this.pairsOf = cached((present) => this.sumPairs(present));
+    this.pairsOf = cached((texts) => this.sumPairs(texts));
   }
 
   /** Return the labels, or the numbers of label pairs, and weights of a feature. */
   readWeights(text) {
-    const numbers = text.split(" ").map(Number);
-    const [labels, values] = [0, 1].map((odd) => numbers.filter((_, i) => i % 2 === odd));
-    return { labels, values: this.model.type === "f" ? values.map(Math.fround) : values };
+    return (text.match(/\S+ \S+/g) ?? []).map((pair) => {
+      const [label, weight] = pair.split(" ").map(Number);
+      return { label, weight: weight * UNIT };
+    });
   }
 
   /** Read the tokens of a text.
    *  words: the tokens that are no blanks; breaks: line breaks before them, at most 2; contents: of
-   *  words and the positions outside the text; columns: values that depend on other words. */
+   *  words and the positions outside the text; columns: by attribute, the values of `contents`. */
   read(tokens) {
-    const outside = (sign, n) => this.word(` ${sign}${Math.min(n, this.model.edges)}`);
-    const distances = Array.from({ length: this.model.margin }, (_, i) => i + 1);
-    const contents = distances.map((n) => outside("^", n)).reverse();
+    const [ahead, behind] = this.model.outside;
+    const contents = ahead.map(this.word);
     const [words, breaks] = [[], []];
-    let nBreaks = -Infinity; // blanks at the beginning of a text do not count
+    let nBreaks = 0;
     for (const token of tokens) {
       const word = this.word(token.text);
-      nBreaks += Math.max(word.nBreaks, 0);
-      if (word.nBreaks >= 0) continue;
+      if (!word.values) {
+        nBreaks += words.length ? word.nBreaks : 0;
+        continue;
+      }
       words.push(token);
-      breaks.push(Math.min(Math.max(nBreaks, 0), 2));
+      breaks.push(Math.min(nBreaks, 2));
       contents.push(word);
       nBreaks = 0;
     }
-    contents.push(...distances.map((n) => outside("$", n)));
-    const columns = this.calls.map(([name, ...values]) =>
-      CONTEXTUAL[name]?.(words, breaks, ...values).map(written),
-    );
+    contents.push(...behind.map(this.word));
+    const columns = this.calls.map((_, i) => contents.map((word) => word.values[i]));
+    for (const [name, values] of this.contexts)
+      columns.push([...ahead, ...CONTEXTUAL[name](words, breaks, ...values), ...behind]);
     return { tokens, words, breaks, contents, columns };
   }
 
   /** Read a word without characters that have no width, composed, or a position outside.
-   *  nBreaks: of a blank, its line breaks, at most 2, or else -1; values: of attributes, several
-   *  n-grams joined by line ends; sums: of the weights of features of this word, by offset. */
+   *  nBreaks: of a blank, its line breaks, at most 2, and nothing else; values: of attributes, several
+   *  n-grams joined by line ends; sums: of the weights of features of this word, by place. */
   readWord(text) {
-    const visible = Array.from(text).filter((x) => !this.model.unseen.includes(x)).join("");
-    const view = visible.normalize("NFC") || " ";
-    if (SPACES.test(view)) return { nBreaks: Math.min((view.match(LINES) ?? []).length, 2) };
-    const read = ([name, ...values]) => written(ATTRIBUTES[name]?.(view, ...values));
+    const [unseen, blank, lineBreak] = this.characters;
+    const view = text.replace(unseen, "").normalize("NFC");
+    if (view.search(blank) === 0)
+      return { nBreaks: Math.min((view.match(lineBreak) ?? []).length, 2) };
+    const read = ([name, values]) => ATTRIBUTES[name](view, ...values);
     const values = this.calls.map(text[0] === " " ? () => text : read);
-    const sums = this.offsets.map(() => new Float64Array(this.nLabels));
-    for (const [, [[number, offset]], weights] of this.near) {
+    const sums = this.model.places.map(() => this.model.labels.map(() => 0));
+    for (const [, [[number, place]], weights] of this.near) {
       for (const value of values[number].split("\n"))
-        this.add(weights.get(value), sums[this.offsets.indexOf(offset)], 0);
+        this.add(weights.get(value), sums[this.model.places.indexOf(place)]);
     }
-    return { nBreaks: -1, values, sums };
+    return { values, sums };
   }
 
-  /** Add the weights of a feature, if there are any, to scores from a place on. */
-  add(text, scores, start) {
-    if (!text) return;
-    const { labels, values } = this.weights(text);
-    for (let i = 0; i < labels.length; i++) scores[start + labels[i]] += values[i];
+  /** Add the weights of a feature, if there are any, to scores. */
+  add(text, scores) {
+    if (text) for (const { label, weight } of this.weights(text)) scores[label] += weight;
   }
 
   /** Sum the weights of labels at each word: [T, Y]. */
-  scores(reading) {
-    const n = this.nLabels;
-    const scores = new Float64Array(reading.words.length * n);
-    for (let t = 0; t < reading.words.length; t++) {
-      this.offsets.forEach((offset, i) => {
-        const sums = reading.contents[this.model.margin + t + offset].sums[i];
-        for (let y = 0; y < n; y++) scores[t * n + y] += sums[y];
+  scores({ words, contents, columns }) {
+    const { labels, places } = this.model;
+    return words.map((_, t) => {
+      const scores = labels.map(() => 0);
+      places.forEach((place, i) => {
+        const sums = contents[place + t].sums[i];
+        for (let y = 0; y < sums.length; y++) scores[y] += sums[y];
       });
-      for (const template of this.wide) this.add(this.present(template, reading, t), scores, t * n);
-    }
-    return scores;
+      for (const [, reads, weights] of this.wide)
+        this.add(weights.get(keyOf(reads, columns, t)), scores);
+      return scores;
+    });
   }
 
   /** Return the scores of label pairs at each word. */
-  pairs(reading) {
-    return reading.words.map((_, t) => {
-      const texts = this.bigrams.map((template) => this.present(template, reading, t));
+  pairs({ words, columns }) {
+    return words.map((_, t) => {
+      const texts = this.bigrams.map(([, reads, x]) => x.get(keyOf(reads, columns, t)));
       return this.pairsOf(texts.filter(Boolean).join(" "));
     });
   }
 
   /** Return names of features at a word, and the weights of labels. */
-  named(reading, t) {
-    const features = [...this.near, ...this.wide].flatMap(([name, reads, weights]) =>
-      this.values(reads, reading, t).split("\n").map((x) => [name, x, weights.get(x)]),
-    );
+  named({ columns }, t) {
     const shown = (x) => (x ? `=${x.replaceAll("\t", "|").replaceAll(" ", "")}` : "");
-    return features
-      .filter(([, , text]) => text)
-      .map(([name, values, text]) => [name + shown(values), this.weights(text)]);
-  }
-
-  /** Return the weights of a template's feature at a word, if it has any. */
-  present([, reads, weights], reading, t) {
-    return weights.get(this.values(reads, reading, t));
-  }
-
-  /** Return the values that a template reads at a word, joined by tabs. */
-  values(reads, reading, t) {
-    if (!reads.length) return "";
-    let values = this.value(reads[0], reading, t);
-    for (let i = 1; i < reads.length; i++) values += `\t${this.value(reads[i], reading, t)}`;
-    return values;
-  }
-
-  /** Return the value that a template reads at a word. */
-  value([number, offset, isPlace], { words, contents, columns }, t) {
-    const place = offset + (isPlace ? (offset < 0 ? words.length : -1) : t);
-    return columns[number]?.[place] ?? contents[this.model.margin + place].values[number];
+    return [...this.near, ...this.wide].flatMap(([name, reads, weights]) =>
+      keyOf(reads, columns, t)
+        .split("\n")
+        .filter((x) => name && weights.has(x))
+        .map((x) => [name + shown(x), this.weights(weights.get(x))]),
+    );
   }
 
   /** Sum the weights of label pairs of features. */
-  sumPairs(present) {
-    const rows = Float64Array.from(this.model.valid.flat());
-    this.add(present, rows, 0);
-    return new PairTable(rows, this.nLabels);
+  sumPairs(texts) {
+    const rows = this.model.valid.map((row) => row.slice());
+    const n = this.model.labels.length;
+    for (const { label, weight } of this.weights(texts))
+      rows[Math.floor(label / n)][label % n] += weight;
+    return new PairTable(rows);
   }
+}
+
+/** Return the values that a template reads at a word, joined by tabs. */
+function keyOf(reads, columns, t) {
+  let key = "";
+  for (let i = 0; i < reads.length; i++) {
+    const [number, place, isAbsolute] = reads[i];
+    const value = columns[number].at(isAbsolute ? place : place + t);
+    key = i ? `${key}\t${value}` : value;
+  }
+  return key;
 }
 
 // Labels
 
-/** Scores of label pairs, and their exponentials. n: Y; rows: [Y + 1, Y], row Y: from the
- *  beginning; columns: [Y, Y]; powers: exp(rows - top); columnsOfPowers: as columns. */
+/** Scores of label pairs, and their exponentials. rows: [Y + 1, Y], row Y: from the beginning;
+ *  powers: exp(rows - top); columns: of powers, without the beginning. */
 class PairTable {
-  constructor(rows, n) {
-    const top = largestOf(rows);
-    const powers = rows.map((x) => Math.exp(x - top));
-    const columns = (x) =>
-      Float64Array.from({ length: n * n }, (_, i) => x[(i % n) * n + Math.floor(i / n)]);
-    Object.assign(this, { rows, powers, columns: columns(rows), columnsOfPowers: columns(powers) });
+  constructor(rows) {
+    const top = Math.max(...rows.flat());
+    this.rows = rows;
+    this.powers = rows.map((row) => row.map((x) => Math.exp(x - top)));
+    this.columns = rows[0].map((_, y) => this.powers.slice(0, -1).map((row) => row[y]));
   }
 }
 
 /** The distribution of the labels of a sequence (Lafferty et al. 2001).
- *  scores: [T, Y] of words; pairs: of label pairs at each word; n: Y. */
+ *  scores: [T, Y] of words; pairs: of label pairs at each word. */
 class Chain {
-  constructor(scores, pairs, n) {
-    Object.assign(this, { scores, pairs, n });
+  constructor(scores, pairs) {
+    Object.assign(this, { scores, pairs });
   }
 
   /** Find the most probable labels: argmax_y sum_t scores[t, y_t] + pairs[t, y_{t-1}, y_t].
    *  The lowest label wins a tie, of the last word first (Viterbi). */
   labels() {
-    const { scores, pairs, n } = this;
-    const best = Float64Array.from(scores);
-    const steps = new Uint16Array(scores.length);
-    for (let t = 0; t < pairs.length; t++) {
-      const { rows, columns } = pairs[t];
-      for (let y = 0; y < n; y++) {
-        let top = t ? -Infinity : rows[n * n + y];
-        for (let a = 0; t && a < n; a++) {
-          const score = best[(t - 1) * n + a] + columns[y * n + a];
-          if (score <= top) continue;
-          top = score;
-          steps[t * n + y] = a;
+    let best = [];
+    const steps = this.scores.map((row, t) => {
+      const { rows } = this.pairs[t];
+      const tops = rows.at(t ? 0 : -1).map((x) => x + (best[0] ?? 0));
+      const step = row.map(() => 0);
+      for (let a = 1; a < best.length; a++) {
+        for (let y = 0; y < row.length; y++) {
+          const score = best[a] + rows[a][y];
+          if (score <= tops[y]) continue;
+          tops[y] = score;
+          step[y] = a;
         }
-        best[t * n + y] += top;
       }
-    }
-    const ends = best.subarray(-n);
-    const path = pairs.length ? [ends.indexOf(largestOf(ends))] : [];
-    for (let t = pairs.length - 1; t > 0; t--) path.push(steps[t * n + path.at(-1)]);
+      best = row.map((x, y) => x + tops[y]);
+      return step;
+    });
+    const path = best.length ? [best.indexOf(Math.max(...best))] : [];
+    for (let t = steps.length - 1; t > 0; t--) path.push(steps[t][path.at(-1)]);
     return path.reverse();
   }
 
   /** Find the most probable labels given that no name is repeated, if possible.
    *  A state of this search is a label and the subset of names begun. A repetition costs
    *  `REPEATED`. The lowest label wins a tie, then the lowest subset.
-   *  bits: [Y + 1, Y], names that a step begins, as bit sets; m: number of sets. */
-  relaxed(bits, m) {
-    const { scores, pairs, n } = this;
-    let best = [[n * m, 0, null]]; // state, score, path
-    pairs.forEach(({ rows }, t) => {
+   *  bits: [Y + 1, Y], names that a step begins, as bit sets. */
+  relaxed(bits) {
+    const m = 2 ** 31; // more than a set
+    let best = [[(bits.length - 1) * m, 0, null]]; // state, score, path
+    this.pairs.forEach(({ rows }, t) => {
       const reached = new Map();
       for (const [state, total, path] of best) {
         const [previous, subset] = [Math.floor(state / m), state % m];
         bits[previous].forEach((begun, y) => {
           const next = y * m + (subset | begun);
-          const score = total + (rows[previous * n + y] - (subset & begun ? REPEATED : 0));
+          const score = total + (rows[previous][y] - (subset & begun ? REPEATED : 0));
           if (!(score <= reached.get(next)?.[1])) reached.set(next, [next, score, [y, path]]);
         });
       }
       best = [...reached.values()].sort((a, b) => a[0] - b[0]);
-      for (const state of best) state[1] += scores[t * n + state[2][0]];
+      for (const state of best) state[1] += this.scores[t][state[2][0]];
     });
     const labels = [];
     let path = best.reduce((a, b) => (b[1] > a[1] ? b : a))[2];
@@ -525,18 +439,15 @@ class Chain {
   /** Compute p(y_t = y | x): [T, Y]. */
   marginals() {
     const { alphas, betas } = this.sums();
-    return alphas.map((x, i) => x * betas[i]);
+    return alphas.map((alpha, t) => alpha.map((x, y) => x * betas[t][y]));
   }
 
   /** Compute the probability that the words from `begin` have some labels. */
   probability(begin, labels) {
-    const { pairs, n } = this;
     const { alphas, betas, powers } = this.sums();
-    let p = alphas[begin * n + labels[0]] * betas[(begin + labels.length - 1) * n + labels.at(-1)];
-    for (let i = 1; i < labels.length; i++) {
-      p *= pairs[begin + i].powers[labels[i - 1] * n + labels[i]];
-      p *= powers[(begin + i) * n + labels[i]];
-    }
+    let p = alphas[begin][labels[0]] * betas[begin + labels.length - 1][labels.at(-1)];
+    for (let i = 1; i < labels.length; i++)
+      p *= this.pairs[begin + i].powers[labels[i - 1]][labels[i]] * powers[begin + i][labels[i]];
     return p;
   }
 
@@ -544,44 +455,34 @@ class Chain {
    *  exponentials of scores, by which both are scaled: [T, Y]. */
   sums() {
     if (this.computed) return this.computed;
-    const { scores, pairs, n } = this;
-    const [alphas, betas, powers] = [0, 1, 2].map(() => new Float64Array(scores.length));
-    for (let t = 0, start = 0; t < pairs.length; t++, start += n) {
-      const top = largestOf(scores.subarray(start, start + n));
-      if (t) addProduct(pairs[t].powers, alphas, start - n, { sums: alphas, at: start, n });
-      else alphas.set(pairs[t].powers.subarray(n * n));
-      let norm = 0;
-      for (let i = start; i < start + n; i++) {
-        powers[i] = Math.exp(scores[i] - top);
-        norm += alphas[i] *= powers[i];
-      }
-      for (let i = start; i < start + n; i++) {
-        alphas[i] /= norm || TINY;
-        powers[i] /= norm || TINY;
-      }
-    }
-    betas.fill(1, -n);
-    for (let start = scores.length - n; start > 0; start -= n) {
-      const behind = powers.subarray(start, start + n).map((x, y) => x * betas[start + y]);
-      addProduct(pairs[start / n].columnsOfPowers, behind, 0, { sums: betas, at: start - n, n });
+    const { scores, pairs } = this;
+    const [alphas, betas, powers] = [[], [], []];
+    scores.forEach((row, t) => {
+      const top = Math.max(...row);
+      const power = row.map((x) => Math.exp(x - top));
+      const sums = t ? products(pairs[t].columns, alphas[t - 1]) : pairs[t].powers.at(-1);
+      const alpha = power.map((x, y) => x * sums[y]);
+      const norm = alpha.reduce((total, x) => total + x) || TINY;
+      alphas.push(alpha.map((x) => x / norm));
+      powers.push(power.map((x) => x / norm));
+    });
+    let behind = scores.at(-1)?.map(() => 1);
+    for (let t = scores.length - 1; t >= 0; t--) {
+      betas[t] = behind;
+      behind = products(pairs[t].powers, powers[t].map((x, y) => x * betas[t][y]));
     }
     this.computed = { alphas, betas, powers };
     return this.computed;
   }
 }
 
-/** Add n elements of a vector, from a place on, times the rows of a matrix to sums. */
-function addProduct(rows, vector, start, { sums, at, n }) {
-  for (let i = 0; i < n; i++) {
-    const x = vector[start + i];
-    for (let j = 0; j < n; j++) sums[at + j] += x * rows[i * n + j];
-  }
-}
-
-function largestOf(numbers) {
-  let largest = -Infinity;
-  for (let i = 0; i < numbers.length; i++) if (numbers[i] > largest) largest = numbers[i];
-  return largest;
+/** Return the product of each row with a vector. */
+function products(rows, vector) {
+  return rows.map((row) => {
+    let sum = 0;
+    for (let i = 0; i < row.length; i++) sum += row[i] * vector[i];
+    return sum;
+  });
 }
 
 /** Return the first line of a model, with the checksum (Adler-32) of the others. */
@@ -612,16 +513,17 @@ export class Model {
 
   /** Label a text. Throws a TypeError for anything but a text of whole characters. */
   label(text) {
-    const { blank, longer, thresholds, least } = this.fields;
+    const { blank, types, least } = this.fields;
     const { tokens, words, chain } = this.read(text);
     const path = this.path(chain);
     const spans = [];
     for (const [begin, end, label] of this.spans(path)) {
       const labels = path.slice(begin, end);
+      const [threshold, longer] = types[label];
       let score = chain.probability(begin, labels);
-      if (Object.hasOwn(longer, label) && end < path.length)
-        score -= chain.probability(begin, [...labels, longer[label]]);
-      if (score < thresholds[label]) {
+      if (longer !== null && end < path.length)
+        score -= chain.probability(begin, [...labels, longer]);
+      if (score < threshold) {
         path.fill(0, begin, end);
         continue;
       }
@@ -630,11 +532,10 @@ export class Model {
       spans.push({ start, end: stop, label, text: text.slice(start, stop), score });
     }
     for (const token of tokens) token.label = blank;
-    const [n, marginals] = [this.labels.length, chain.marginals()];
-    words.forEach((token, t) => {
-      const label = marginals[t * n + path[t]] >= least[path[t]] ? path[t] : 0;
-      token.label = this.labels[label];
-      token.probability = marginals[t * n + label];
+    chain.marginals().forEach((row, t) => {
+      const label = row[path[t]] >= least[path[t]] ? path[t] : 0;
+      words[t].label = this.labels[label];
+      words[t].probability = row[label];
     });
     return { tokens, spans };
   }
@@ -645,7 +546,7 @@ export class Model {
     const reading = this.read(text);
     const word = reading.words.indexOf(reading.tokens[token]);
     if (word < 0) throw new RangeError(`Token ${token} is a blank, or there is none.`);
-    const byLabel = ({ labels, values }) => labels.map((y, i) => [this.labels[y], values[i]]);
+    const byLabel = (weights) => weights.map((x) => [this.labels[x.label], x.weight]);
     const strength = ([, weights]) => Math.max(...Object.values(weights).map(Math.abs));
     return this.features
       .named(reading, word)
@@ -660,34 +561,25 @@ export class Model {
       throw new TypeError(`${reason}, not ${typeof text} ${JSON.stringify(text)?.slice(0, 60)}`);
     }
     const reading = this.features.read(this.tokenizer.tokens(text));
-    return { ...reading, chain: this.chain(reading) };
-  }
-
-  /** Return the distribution of the labels of a text; no span crosses an empty line. */
-  chain(reading) {
-    const n = this.labels.length;
-    const scores = this.features.scores(reading);
-    const mask = (t, row) => row.forEach((x, y) => (scores[t * n + y] += x));
-    reading.breaks.forEach((lines, t) => lines === 2 && mask(t, this.fields.begins));
-    if (scores.length) mask(reading.words.length - 1, this.fields.ends);
-    return new Chain(scores, this.features.pairs(reading), n);
+    const chain = new Chain(this.features.scores(reading), this.features.pairs(reading));
+    return { ...reading, chain };
   }
 
   /** Find the best labels, with the weight of the outside label, and names at most once. */
-  path({ scores, pairs, n }) {
-    const { once: begun, outside_weight: weight } = this.fields;
-    const chain = new Chain(scores.slice(), pairs, n);
-    for (let i = 0; i < scores.length; i += n) chain.scores[i] += weight;
+  path({ scores, pairs }) {
+    const { once: begun, outside_weight: weight, most_tracked: most } = this.fields;
+    const chain = new Chain(scores.map(([x, ...others]) => [x + weight, ...others]), pairs);
     let path = chain.labels();
-    const tracked = [];
-    while (begun.length && n * 2 ** (tracked.length + 1) <= MOST_STATES) {
-      const steps = path.map((y, t) => begun[t ? path[t - 1] : n][y]);
-      const names = steps.filter((name) => name && !tracked.includes(name));
-      const again = names.find((name, k) => names.indexOf(name) < k);
-      if (again === undefined) break;
-      tracked.push(again);
-      const bit = (name) => (tracked.includes(name) ? 1 << tracked.indexOf(name) : 0);
-      path = chain.relaxed(begun.map((row) => row.map(bit)), 2 ** tracked.length);
+    for (let tracked = 0, i = 0; i < most; i++) {
+      let [names, repeated] = [0, 0];
+      path.forEach((y, t) => {
+        const name = begun.at(t ? path[t - 1] : -1)[y] & ~tracked;
+        repeated ||= names & name;
+        names |= name;
+      });
+      if (!repeated) break;
+      tracked |= repeated;
+      path = chain.relaxed(begun.map((row) => row.map((bits) => bits & tracked)));
     }
     return path;
   }
@@ -697,7 +589,7 @@ export class Model {
     const { starts, kinds } = this.fields;
     const spans = [];
     path.forEach((y, t) => {
-      const kind = starts[t ? path[t - 1] : this.labels.length][y];
+      const kind = starts.at(t ? path[t - 1] : -1)[y];
       if (kind) spans.push([t, t, kind]);
       if (kinds[y]) spans.at(-1)[1] = t + 1;
     });

@@ -44,9 +44,8 @@ function shown(p) {
 /** Return labels of a word with their probabilities, the most probable first. */
 function probabilities(model, text, index) {
   const { tokens, words, chain } = model.read(text);
-  const [n, marginals] = [model.labels.length, chain.marginals()];
-  const start = words.indexOf(tokens[index]) * n;
-  return model.labels.map((label, y) => [label, marginals[start + y]]).sort((a, b) => b[1] - a[1]);
+  const marginals = chain.marginals()[words.indexOf(tokens[index])];
+  return model.labels.map((label, y) => [label, marginals[y]]).sort((a, b) => b[1] - a[1]);
 }
 
 /** Return features, their weights for two labels, and the difference, the largest first. */

@@ -1,5 +1,6 @@
 """Prediction in the standard library alone."""
 
+import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -38,6 +39,13 @@ class PlainSequence(Chain):
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    @property
+    def log_z(self) -> float:
+        """The logarithm of the sum over all paths of exp(score)."""
+        tops = (max(row) + pairs.top for row, pairs in zip(self.scores, self.pairs, strict=True))
+        # The scale of a token: the exponential of its largest score is 1 / norm.
+        return sum(tops) - sum(math.log(max(powers)) for powers in self.sums[2])
 
     def log_probability(self, labels: Sequence[int]) -> float:
         """Compute log p(y | x) of the labels of all tokens."""
