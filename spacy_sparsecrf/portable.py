@@ -418,9 +418,7 @@ class Features:
 class PairTable:
     """Scores of label pairs, and their exponentials: [Y + 1, Y], row Y: from the beginning.
 
-    top: the largest score; powers: exp(rows - top); columns: without the beginning; reach: if the
-    label a has the best score at a token, labels with a score lower by more than reach[a] are on no
-    best path behind it.
+    top: the largest score; powers: exp(rows - top); columns: without the beginning.
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -429,15 +427,24 @@ class PairTable:
         self.top = max(map(max, rows))
         self.powers = [[math.exp(x - self.top) for x in row] for row in rows]
         self.columns_of_powers = [*zip(*self.powers[:-1])]
-        tops = [*map(max, self.columns)]
-        self.reach = [max(map(sub, tops, row)) + 1e-6 for row in rows[:-1]]
+        self._gained: dict[int, list[float]] = {}
 
     def tops(self, ahead: Sequence[float]) -> list[float]:
         """Compute the largest `ahead[i] + rows[i][j]` of all i."""
         top = max(ahead)
-        least = top - self.reach[ahead.index(top)]
-        pairs = zip(ahead, self.rows)
-        return [*map(max, zip(*([a + x for x in row] for a, row in pairs if a >= least)))]
+        pairs = zip(ahead, self._gains(ahead.index(top)), self.rows)
+        rows = ([a + x for x in row] for a, gain, row in pairs if a + gain >= top)
+        return [*map(max, zip(*rows))]
+
+    def _gains(self, label: int) -> list[float]:
+        """Return the most that the next step of a path gains by each label instead of this one.
+
+        If this label has the best score, labels with a score lower by more are on no best path.
+        """
+        if label not in self._gained:
+            gains = (map(sub, row, self.rows[label]) for row in self.rows[:-1])
+            self._gained[label] = [max(x) + 1e-6 for x in gains]
+        return self._gained[label]
 
 
 class Chain:

@@ -36,7 +36,7 @@ _N_TABLES = 256
 _LOW = 0xFFFFFFFF
 FEW_LABELS = 1000  # whose pairs always fit in memory
 LARGEST = 3.4028234663852886e38  # of float32, so that sums of weights are finite
-_AHEAD, _MOST_AHEAD = 128, 1 << 17  # names read at each look-up, and of a model at most
+_AHEAD, _AT_ONCE, _MOST_AHEAD = 1 << 7, 1 << 13, 1 << 17  # names: of a look-up, and of models
 _MIX, _FINAL = (4, 6, 8, 16, 19, 4), (14, 11, 25, 16, 4, 14, 24)  # turns of the hash
 _DAMAGE = (ValueError, LookupError, struct.error)
 
@@ -200,8 +200,8 @@ class _Numbers(dict[str, int]):
             number = self._names.find(name) + 1
             if self._n_read < n <= _MOST_AHEAD:
                 begin = self._n_read
-                self._n_read = begin + _AHEAD
-                names = self._names.read(begin)
+                self._n_read = n if n <= _AT_ONCE else begin + _AHEAD
+                names = self._names.read(begin, self._n_read)
                 self.update(zip(names, range(begin + 1, n + 1), strict=False))
         except _DAMAGE as error:
             raise _damage(self._path, error) from error
@@ -233,13 +233,13 @@ class _Names:
                 return number
         return -1
 
-    def read(self, begin: int) -> list[str]:
-        """Return some names from a number on, if each is stored where the one before ends."""
-        n = min(_AHEAD, self.n - begin)
+    def read(self, begin: int, end: int) -> list[str]:
+        """Return the names of some numbers, if each is stored where the one before ends."""
+        n = min(end, self.n) - begin
         places = struct.unpack_from(f"<{n}I", self._data, self._at + self._places + 4 * begin)
         first, last = places[0], places[-1]
-        end = last + _PAIR.size + self._pair(last)[1]
-        keys = _HEAD.split(b"\0" + self._data[self._at + first : self._at + end])
+        stop = last + _PAIR.size + self._pair(last)[1]
+        keys = _HEAD.split(b"\0" + self._data[self._at + first : self._at + stop])
         _, *names, _ = b"\0".join(keys).decode("utf8", "surrogateescape").split("\0")
         return names if len(names) == n else []
 

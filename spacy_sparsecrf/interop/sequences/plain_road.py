@@ -110,20 +110,16 @@ class PlainRoad:
         return (chain.marginals() for chain in self._chains(read))
 
     def _chains(self, read: Numbered) -> Iterator[PlainSequence]:
-        scores, begin, values = [], 0, read.values
+        scores, begin = [], 0
         weights = [*map(self._states.__getitem__, read.numbers)]
+        for k, value in read.values.items():
+            (x,) = _FLOAT.unpack(_FLOAT.pack(value))  # as the kernels read it
+            weights[k] = {label: x * weight for label, weight in weights[k].items()}
         for size in read.sizes:
             row = [0.0] * len(self._weights.labels)
-            for k, states in enumerate(weights[begin : begin + size], begin):
-                if not states:
-                    continue
-                if k in values:
-                    (x,) = _FLOAT.unpack(_FLOAT.pack(values[k]))  # as the kernels read it
-                    for label, weight in states.items():
-                        row[label] += x * weight
-                else:
-                    for label, weight in states.items():
-                        row[label] += weight
+            for states in filter(None, weights[begin : begin + size]):
+                for label, weight in states.items():
+                    row[label] += weight
             scores.append(row)
             begin += size
 
