@@ -429,6 +429,14 @@ class PairTable:
         self.columns_of_powers = [*zip(*self.powers[:-1])]
         self._gained: dict[int, list[float]] = {}
 
+    def forward(self, alpha: Sequence[float]) -> list[float]:
+        """Compute the sums of `alpha[i] * powers[i][j]` over all i."""
+        return [sum(map(mul, column, alpha)) for column in self.columns_of_powers]
+
+    def backward(self, beta: Sequence[float]) -> list[float]:
+        """Compute the sums of `powers[i][j] * beta[j]` over all j, for each label i."""
+        return [sum(map(mul, row, beta)) for row in self.powers[:-1]]
+
     def tops(self, ahead: Sequence[float]) -> list[float]:
         """Compute the largest `ahead[i] + rows[i][j]` of all i."""
         top = max(ahead)
@@ -518,20 +526,15 @@ class Chain:
         for scores, pairs in zip(self.scores, self.pairs):
             top = max(scores)
             power = [math.exp(x - top) for x in scores]
-            sums = products(pairs.columns_of_powers, alphas[-1]) if alphas else pairs.powers[-1]
+            sums = pairs.forward(alphas[-1]) if alphas else pairs.powers[-1]
             alpha = [*map(mul, power, sums)]
             norm = sum(alpha) or TINY
             alphas.append([x / norm for x in alpha])
             powers.append([x / norm for x in power])
         betas = [[1.0] * len(row) for row in powers[-1:]]
         for power, pairs in zip(powers[:0:-1], self.pairs[:0:-1]):
-            betas.append(products(pairs.powers, [*map(mul, power, betas[-1])]))
+            betas.append(pairs.backward([*map(mul, power, betas[-1])]))
         return alphas, betas[::-1], powers
-
-
-def products(rows: Rows, vector: Sequence[float]) -> list[float]:
-    """Return the product of each row with a vector."""
-    return [sum(map(mul, row, vector)) for row in rows]
 
 
 class Model:

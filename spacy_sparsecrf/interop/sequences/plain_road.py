@@ -5,7 +5,8 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from operator import mul
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...crf.decoding.once import Once
 from ...portable import Bits, Chain, PairTable, Rows
@@ -20,7 +21,54 @@ MOST_STEPS = 100_000
 """Steps between states in a plain search for a path without repeated names, about .05 s."""
 _WIDEST = 300.0
 """Largest difference of weights of label pairs whose exponentials are summed plainly."""
+_LEAST, _MASKED = -9.0, -700.0
+"""Weight of a label pair whose exponential is no rounding error beside 1; that of a mask."""
 _FLOAT = struct.Struct("f")
+
+
+class Factor(NamedTuple):
+    """Exponentials of the scores of pairs with one label.
+
+    common: of pairs without weight, or 0 if another one is so small that rounding would hide it;
+    labels, differences: of pairs with another exponential, and its difference from the common one.
+    """
+
+    common: float
+    labels: Sequence[int]
+    differences: Sequence[float]
+
+
+class SparsePairs(PairTable):
+    """Scores of label pairs most of which have no weight: these are summed once."""
+
+    @cached_property
+    def _columns(self) -> list[Factor]:
+        return [*map(self._factor, self.columns)]
+
+    @cached_property
+    def _rows(self) -> list[Factor]:
+        return [*map(self._factor, self.rows[:-1])]
+
+    def _factor(self, scores: Sequence[float]) -> Factor:
+        common = math.exp(-self.top) if min(scores) > _LEAST else 0.0
+        labels = [y for y, x in enumerate(scores) if (x if common else x - self.top > _MASKED)]
+        return Factor(common, labels, [math.exp(scores[y] - self.top) - common for y in labels])
+
+    def forward(self, alpha: Sequence[float]) -> list[float]:
+        """Compute the sums of `alpha[i] * powers[i][j]` over all i."""
+        return _products(self._columns, alpha)
+
+    def backward(self, beta: Sequence[float]) -> list[float]:
+        """Compute the sums of `powers[i][j] * beta[j]` over all j, for each label i."""
+        return _products(self._rows, beta)
+
+
+def _products(factors: list[Factor], vector: Sequence[float]) -> list[float]:
+    total, of_label = sum(vector), vector.__getitem__
+    return [
+        common * total + sum(map(mul, differences, map(of_label, labels)))
+        for common, labels, differences in factors
+    ]
 
 
 class PlainSequence(Chain):
@@ -82,13 +130,13 @@ class PlainRoad:
         self._load = load
 
     @cached_property
-    def _pairs(self) -> PairTable:
+    def _pairs(self) -> SparsePairs:
         """The weights of transitions."""
         n = len(self._weights.labels)
         table = [[0.0] * n for _ in range(n + 1)]
         for previous, label, weight in self._weights.transitions():
             table[previous][label] += weight
-        return PairTable(table)
+        return SparsePairs(table)
 
     @cached_property
     def _is_wide(self) -> bool:
