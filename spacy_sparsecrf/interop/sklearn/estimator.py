@@ -220,9 +220,10 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array
-            [S] object array of lists of labels.
+            [S] object array of lists of labels; as in sklearn-crfsuite, [S, T] if all sequences
+            have T tokens.
         """
-        return np.fromiter(self._predictor.labels(X), np.object_)
+        return np.array([*self._predictor.labels(X)], np.object_)
 
     def predict_single(self, xseq: Iterable[Any]) -> list[str]:
         """Predict the most probable labels of one sequence.
@@ -250,9 +251,10 @@ class CRF(Learner, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array
-            [S] object array of lists, with one dict by label for each token.
+            [S] object array of lists, with one dict by label for each token; [S, T] if all
+            sequences have T tokens.
         """
-        return np.fromiter(self._predictor.marginals(X), np.object_)
+        return np.array([*self._predictor.marginals(X)], np.object_)
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
         """Compute p(y_t = y | x) for one sequence.
