@@ -63,7 +63,7 @@ def test_train_reports_progress(corpus, caplog):
 
 def default_block(**settings: Any) -> dict[str, Any]:
     """Return the config of a component with default settings, as read from a file."""
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("sparse_crf", config=settings)
     block: dict[str, Any] = Config().from_str(nlp.config.to_str())["components"]["sparse_crf"]
     return block
@@ -72,7 +72,7 @@ def default_block(**settings: Any) -> dict[str, Any]:
 def test_fill_config_completes_configs(tmp_path):
     base, filled = tmp_path / "base.cfg", tmp_path / "filled.cfg"
     base.write_text(
-        '[nlp]\nlang = "en"\npipeline = ["sparse_crf"]\n'
+        '[nlp]\nlang = "xx"\npipeline = ["sparse_crf"]\n'
         '[components]\n[components.sparse_crf]\nfactory = "sparse_crf"\nl1 = 1.0\n',
         encoding="utf8",
     )
@@ -132,7 +132,7 @@ def test_init_labels_writes_labels_that_train_reads(corpus, tmp_path):
 def test_assemble_with_a_sourced_component(model_best, corpus, tmp_path):
     config = tmp_path / "assemble.cfg"
     config.write_text(
-        '[nlp]\nlang = "en"\npipeline = ["sentencizer", "sparse_crf"]\n'
+        '[nlp]\nlang = "xx"\npipeline = ["sentencizer", "sparse_crf"]\n'
         '[components]\n[components.sentencizer]\nfactory = "sentencizer"\n'
         f'[components.sparse_crf]\nsource = "{model_best.as_posix()}"\n',
         encoding="utf8",
@@ -152,7 +152,7 @@ def package_dir(model_best, tmp_path_factory) -> Path:
         # spaCy relies on the garbage collector to close the files that it writes.
         warnings.simplefilter("ignore", ResourceWarning)
         run_spacy("package", model_best, output, *named)
-    return output / "en_toy-1.2.3"
+    return output / "xx_toy-1.2.3"
 
 
 def test_a_package_lists_its_labels_and_describes_its_scores(package_dir):
@@ -179,7 +179,7 @@ def test_an_installed_package_tags(package_dir, model_best, corpus, tmp_path):
     words = corpus.dev[0][0]
     code = (
         f"import json, sys; sys.path.append({str(target)!r})\n"
-        "import spacy; from spacy.tokens import Doc; nlp = spacy.load('en_toy')\n"
+        "import spacy; from spacy.tokens import Doc; nlp = spacy.load('xx_toy')\n"
         f"doc = nlp(Doc(nlp.vocab, words={words!r}))\n"
         "print(json.dumps([token.tag_ for token in doc]))"
     )

@@ -37,7 +37,7 @@ SENTENCES = [([HOSTILE, "runs", PLAIN[0]], [f"N{HOSTILE}", "V", "P"])] * 12
 def files(tmp_path_factory) -> tuple[Path, Path]:
     """Return the paths of a pipeline and of its corpus, with hostile names."""
     folder = tmp_path_factory.mktemp("hostile")
-    nlp = blank_with(["b:", "u:orth[0]"], lang="en", l1=0.01)
+    nlp = blank_with(["b:", "u:orth[0]"], l1=0.01)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseCRFWarning)
         train(nlp, examples_of(nlp, SENTENCES), 3)

@@ -45,7 +45,7 @@ def made_up(nlp: Language, n: int, seed: int) -> list[Example]:
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory) -> Path:
     """A pipeline that predicts every name, right in about three of four cases."""
-    nlp = blank_with(factory="sparse_crf_ner", lang="en", sequences="sents")
+    nlp = blank_with(factory="sparse_crf_ner", sequences="sents")
     examples = made_up(nlp, 150, 1)
     train(nlp, examples, 4)
     path = tmp_path_factory.mktemp("noisy")

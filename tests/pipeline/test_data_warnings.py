@@ -40,7 +40,7 @@ def set_tags(doc: Doc) -> Doc:
     return doc
 
 
-def pipeline(factory: str = "sparse_crf", lang: str = "en", annotates: Any = None, **config: Any):
+def pipeline(factory: str = "sparse_crf", lang: str = "xx", annotates: Any = None, **config: Any):
     """Return a pipeline; annotates: whether an earlier pipe that sets tags does so in training."""
     nlp = spacy.blank(lang)
     if annotates is not None:
@@ -135,6 +135,7 @@ def misaligned(n: int, size: int) -> Given:
 N_LABELS = sum(len(words) for words, _ in make_sentences(120, seed=1)) + 180
 LOST = rf"SCW208.*'crf': 60 of {N_LABELS} gold labels \(.*%\).*'c'.*begins 'abc d|SCW220"
 NER, SPANS, SPANISH = {"factory": "sparse_crf_ner"}, {"factory": "sparse_crf_spans"}, {"lang": "es"}
+ENGLISH = {"lang": "en"}
 WEIGHTED = {"learning": {"doc_weight": "importance"}}
 POS, READING = ({"templates": ["b:", f"u:{name}[0]"]} for name in ("pos", "tag"))
 WORDS_ALONE = {"templates": ["b:", "u:lower[0]"]}
@@ -152,16 +153,16 @@ DOSES = r"SCW220.*10 of 15, most often '10mg' \(5\), 'b\.i\.d\.' \(5\)"
         (SPANS | WORDS_ALONE, one_group, r"SCW227\] 2 of 3 training Docs|SCW201"),
         (WEIGHTED, weights(0), r"SCW224.*None of the 5 training Docs"),
         (WEIGHTED, weights(1), ""),
-        *(({}, of_language("es", i), r"SCW214.*config NAME --lang es") for i in (False, True)),
-        *(({}, of_language("xx", i), "") for i in (False, True)),
+        *((ENGLISH, of_language("es", i), r"SCW214.*config NAME --lang es") for i in (False, True)),
+        *((ENGLISH, of_language("xx", i), "") for i in (False, True)),
         *((SPANISH, of_language("es", i), "") for i in (False, True)),
         (POS, with_nouns(1), r"SCW215.* read pos, which only 25\.0%"),
         (POS, with_nouns(2), ""),
         (READING | {"annotates": False}, given(**ENTS), r"SCW219.* read tag, .*pipe 'set_tags'"),
         (READING | {"annotates": True}, given(**ENTS), ""),
-        ({}, words(*"我叫李华住在北京"), CHINESE),
-        ({}, words("Take", "10mg", "b.i.d."), DOSES),
-        ({}, words("Dr.", "Ana", "lives", "in", "Soria", ".", n=1), ""),
+        (ENGLISH, words(*"我叫李华住在北京"), CHINESE),
+        (ENGLISH, words("Take", "10mg", "b.i.d."), DOSES),
+        (ENGLISH, words("Dr.", "Ana", "lives", "in", "Soria", ".", n=1), ""),
         ({}, misaligned(1, 120), ""),
         ({}, misaligned(60, 120), LOST),
     ],
@@ -204,10 +205,10 @@ def test_entities_that_do_not_fit_the_tokens_need_no_other_config():
 
 
 def test_gold_annotation_of_development_docs_is_warned_of(tmp_path):
-    stored(spacy.blank("en"), tmp_path, [*map("\t".join, zip(WORDS, TAGS["tags"], strict=True))])
+    stored(spacy.blank("xx"), tmp_path, [*map("\t".join, zip(WORDS, TAGS["tags"], strict=True))])
     paths = {f"paths.{name}": str(tmp_path / "a.spacy") for name in ("train", "dev")}
     for block, names, known in (("dev", ["tag"], 1), ("dev", ["ents"], 0), ("train", ["tag"], 0)):
-        own = {**paths, f"corpora.{block}.annotations": names}
+        own = {**paths, "nlp.lang": "xx", f"corpora.{block}.annotations": names}
         config = load_config(CONFIGS / "tagger.cfg", overrides=own)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -288,7 +289,7 @@ def sampled(example: Example, rate: float, seed: int = 0) -> list[str | None]:
 
 
 def test_a_share_of_what_is_open_is_outside():
-    example = partly_annotated(spacy.blank("en"))
+    example = partly_annotated(spacy.blank("xx"))
     gold = Entities().gold(example)
     found = {rate: sampled(example, rate) for rate in (0.0, 0.1, 0.5, 1.0)}
     assert found[0.0] == gold
@@ -316,7 +317,7 @@ def test_docs_that_are_annotated_throughout_or_not_at_all_are_left_alone():
 
 
 def test_labels_that_alignment_loses_are_no_negatives():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     # Predicted tokens split the entity differently, so that no part has a label.
     words, predicted = ["a", "bc", "de", "f", "g"], ["a", "b", "cd", "e", "f", "g"]
     reference = Doc(nlp.vocab, words=words, spaces=[True, False, True, True, False])

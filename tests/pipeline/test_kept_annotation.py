@@ -13,15 +13,16 @@ from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.pipeline.example_reader import AnnotatedCorpus
 
 from ..support.commands import run
+from ..support.toy import ENGLISH
 
 IOB = "Ann\tB-PER\nLee\tI-PER\nran\tO\n\nYes\tO\n.\tO\n\n"
 
 
 def write(path: Path, texts: list[list[tuple[str, str]]]) -> Path:
     """Write Docs of words and tags."""
-    vocab, docs = spacy.blank("en").vocab, []
+    docs = []
     for words in texts:
-        docs.append(Doc(vocab, words=[x for x, _ in words], tags=[tag for _, tag in words]))
+        docs.append(Doc(ENGLISH, words=[x for x, _ in words], tags=[tag for _, tag in words]))
     DocBin(attrs=["TAG"], docs=docs).to_disk(path)
     return path
 
@@ -29,7 +30,7 @@ def write(path: Path, texts: list[list[tuple[str, str]]]) -> Path:
 def trained(folder: Path, *options: Any, kind: str = "tagger") -> str:
     """Train for a step; return the warnings, in one line."""
     if not (folder / "a.cfg").exists():
-        (folder / "a.cfg").write_text(run("config", kind).output)
+        (folder / "a.cfg").write_text(run("config", kind, "--lang", "xx").output)
     paths = "--paths.train", folder / "train.spacy", "--paths.dev", folder / "dev.spacy"
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("default")  # as in a new process: each is told once
@@ -51,7 +52,7 @@ def test_readers_that_drop_long_docs(folder):
     shown = trained(folder, "--corpora.train.max_length", 6)
     assert "SCW240] max_length = 6 of AnnotatedCorpus.v1 has no effect" in shown
     assert "of which 2 of 4 are as long" in shown and shown.count("SCW240") == 1
-    nlp, path = spacy.blank("en"), folder / "train.spacy"
+    nlp, path = spacy.blank("xx"), folder / "train.spacy"
     with pytest.warns(SparseCRFWarning, match="SCW240"):
         lengths = [len(x.reference) for x in AnnotatedCorpus(path, max_length=6)(nlp)]
     assert lengths == [len(x.reference) for x in Corpus(path)(nlp)] == [2, 3, 6, 9]
@@ -90,7 +91,7 @@ def test_types_that_training_lacks_are_named(tmp_path):
 def test_debug_shows_the_ends_of_long_tables(tmp_path, folder):
     tags = [f"T{i}" for i in range(40) for _ in range(i + 1)]
     write(tmp_path / "train.spacy", [[("a", tag) for tag in tags]])
-    (tmp_path / "a.cfg").write_text(run("config", "tagger").output)
+    (tmp_path / "a.cfg").write_text(run("config", "tagger", "--lang", "xx").output)
     shown = run("debug", tmp_path / "a.cfg", tmp_path / "train.spacy", "--steps", 0).stdout
     rows = [line.split()[0] for line in shown.splitlines() if line[:1] == "T" or "others" in line]
     expected = [*(f"T{i}" for i in range(39, 29, -1)), "(20", *(f"T{i}" for i in range(9, -1, -1))]

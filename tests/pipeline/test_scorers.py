@@ -45,7 +45,7 @@ def gold_doc(nlp: Language, attr: str) -> Doc:
 
 @pytest.mark.parametrize("attr", SCORES)
 def test_the_default_scorer_scores_what_is_learnt(attr):
-    nlp = blank_with(lang="en", target=target_of(attr))
+    nlp = blank_with(target=target_of(attr))
     examples = [Example(Doc(nlp.vocab, words=WORDS), gold_doc(nlp, attr)) for _ in range(10)]
     train(nlp, examples, 4)
     scores = nlp.evaluate(examples)
@@ -60,7 +60,7 @@ def test_a_target_that_does_not_name_what_it_learns_has_no_score():
         def gold(self, example: Example) -> list[Any]:
             return [token.lemma_ for token in example.reference]
 
-    nlp = blank_with(lang="en")
+    nlp = blank_with()
     nlp.config["training"]["eval_frequency"] = 1
     pipe: Any = nlp.get_pipe("sparse_crf")
     examples = [Example(Doc(nlp.vocab, words=WORDS), gold_doc(nlp, "tag"))]
@@ -73,7 +73,7 @@ def test_a_target_that_does_not_name_what_it_learns_has_no_score():
 
 def config_for(tmp_path: Path, attr: str, weights: dict[str, float | None], gold: str = "") -> Any:
     """Return the shipped config with another target and other score weights."""
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     docs = [gold_doc(nlp, gold or attr) for _ in range(10)]
     DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "corpus.spacy")
     paths = dict.fromkeys(("paths.train", "paths.dev"), str(tmp_path / "corpus.spacy"))

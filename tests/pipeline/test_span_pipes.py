@@ -33,7 +33,7 @@ def trained_dirs(tmp_path_factory) -> dict[str, Path]:
     """A trained pipeline for each factory, on disk."""
     paths = {}
     for name, key in FACTORIES.items():
-        nlp = blank_with(factory=name, lang="en")
+        nlp = blank_with(factory=name)
         train(nlp, span_examples(nlp, TRAINING, key), 5)
         paths[name] = tmp_path_factory.mktemp("pipelines") / name
         nlp.to_disk(paths[name])
@@ -107,10 +107,10 @@ def test_it_learns_types_and_label_data_is_what_initialize_needs(fitted):
     assert set(pipe.labels) == set(TYPES)
     assert fitted.pipe_labels[name] == list(pipe.labels)
     assert set(pipe.label_data) == {"B-NP", "I-NP", "L-NP", "O", "U-NP", "U-VP"}
-    other = spacy.blank("en").add_pipe(name)
+    other = spacy.blank("xx").add_pipe(name)
     other.initialize(lambda: held_out(fitted), labels=json.loads(json.dumps(pipe.label_data)))
     assert other.label_data == pipe.label_data
-    fresh = spacy.blank("en").add_pipe(name)
+    fresh = spacy.blank("xx").add_pipe(name)
     with pytest.raises(SparseCRFError, match=r"SC206.*'[BLU]-[NV]P'"):
         fresh.initialize(lambda: held_out(fitted), labels=["OTHER"])
 
@@ -129,7 +129,7 @@ def test_adding_a_type_adds_all_its_labels(trained):
 
 
 def test_one_label_too_few_is_there_anyway():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     pipe = nlp.add_pipe("sparse_crf_ner")
     full = add_spans(Doc(nlp.vocab, words=["a", "b"]), [(0, 2, "X")], "ents")
     pipe.initialize(lambda: [Example(Doc(nlp.vocab, words=["a", "b"]), full)])
@@ -195,7 +195,7 @@ def found_in(nlp: Language, words: list[str]) -> list[Any]:
 def test_without_weights_nothing_is_found_and_saving_warns(factory, settings, order, tmp_path):
     kind = {"sparse_crf_ner": "Entities", "sparse_crf_spans": "Spans"}[factory]
     target = {"@crf_targets": f"spacy_sparsecrf.{kind}.v1", **settings.get("target", {})}
-    make = {**settings, "target": target, "factory": factory, "lang": "en"}
+    make = {**settings, "target": target, "factory": factory}
     words = TRAINING[0][0]
 
     def check(nlp: Language) -> None:
@@ -233,7 +233,7 @@ def test_a_loaded_pipeline_that_is_initialized_again_finds_nothing(trained, tmp_
 @pytest.mark.parametrize("factory", FACTORIES)
 def test_tokens_without_active_features_are_outside(factory):
     # No feature of any token, and none of pairs of labels.
-    nlp = blank_with(["u:lower[0]"], factory=factory, lang="en")
+    nlp = blank_with(["u:lower[0]"], factory=factory)
     train(nlp, span_examples(nlp, TRAINING, FACTORIES[factory]), 3)
     words = TRAINING[0][0]
     assert spans_of(nlp(Doc(nlp.vocab, words=words)), key_of(nlp))
@@ -244,15 +244,15 @@ def test_labels_are_strings_of_the_vocab(trained, tmp_path):
     trained.to_disk(tmp_path)
     name = trained.pipe_names[0]
     for load in (lambda pipe: pipe.from_disk(tmp_path / name, exclude=["vocab"]),):
-        nlp = spacy.blank("en")
+        nlp = spacy.blank("xx")
         load(nlp.add_pipe(name))
         assert {"NP", "VP"} <= {*nlp.vocab.strings}
     data = trained.get_pipe(name).to_bytes(exclude=["vocab"])
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe(name).from_bytes(data, exclude=["vocab"])
     nlp.get_pipe(name).add_label("NEW-TYPE")
     assert {"NP", "VP", "NEW-TYPE"} <= {*nlp.vocab.strings}
-    tagger = blank_with(lang="en")
+    tagger = blank_with()
     tagger.get_pipe("sparse_crf").add_label("TAG-A")
     tagger.initialize(lambda: examples_of(tagger, TRAINING[:5]))
     assert {"TAG-A", "NN"} <= {*tagger.vocab.strings}
@@ -282,7 +282,7 @@ def test_groups_of_spans_have_scores_as_spancat_writes_them(trained_dirs):
 
 
 def test_the_model_has_the_weights_of_the_last_update():
-    nlp = blank_with(factory="sparse_crf_ner", lang="en")
+    nlp = blank_with(factory="sparse_crf_ner")
     examples, counts = span_examples(nlp, TRAINING, "ents"), []
     nlp.initialize(lambda: examples)
     pipe = nlp.get_pipe("sparse_crf_ner")

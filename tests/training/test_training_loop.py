@@ -28,7 +28,7 @@ from spacy_sparsecrf.pipeline.loop import ONE_STEP, full_collections_suspended, 
 from spacy_sparsecrf.pipeline.spacy_loop import Loop
 
 from ..support.runs import config_for, run_training
-from ..support.toy import accuracy, blank_with, examples_of, run_steps
+from ..support.toy import ENGLISH, accuracy, blank_with, examples_of, run_steps
 from ..support.toy import train as train_steps
 
 NETWORK = {"@architectures": "spacy.HashEmbedCNN.v2", "pretrained_vectors": None}
@@ -40,7 +40,6 @@ SMALL_TAGGER = {"@architectures": "spacy.Tagger.v2", "tok2vec": NETWORK}
 def with_sourced(config: Any, name: str, path: Path, *, frozen: bool, first: bool = True) -> Any:
     """Return the config with a component of a saved pipeline added to `sparse_crf`."""
     config["components"][name] = {"source": str(path), "component": "sparse_crf"}
-    config["nlp"]["lang"] = "xx"  # language of the saved pipeline
     names = config["nlp"]["pipeline"]
     config["nlp"]["pipeline"] = [name, *names] if first else [*names, name]
     config["training"]["frozen_components"] = [name] if frozen else []
@@ -122,7 +121,7 @@ def test_initialize_keeps_no_docs(corpus, batcher):
 
 
 def test_readers_in_a_loop_of_ones_own_share_no_docs(corpus, reads):
-    nlp = blank_with(lang="en")
+    nlp = blank_with()
     own, other = (make_annotated_corpus(corpus.train_path) for _ in range(2))
     nlp.initialize(lambda: own(nlp))
     for example in own(nlp):
@@ -132,7 +131,7 @@ def test_readers_in_a_loop_of_ones_own_share_no_docs(corpus, reads):
 
 
 def test_full_garbage_collections_wait_until_all_examples_are_read(corpus):
-    nlp, before, seen = blank_with(lang="en"), gc.get_threshold(), set[tuple[int, ...]]()
+    nlp, before, seen = blank_with(), gc.get_threshold(), set[tuple[int, ...]]()
     examples = list(make_annotated_corpus(corpus.train_path)(nlp))
 
     def fail() -> Any:
@@ -147,7 +146,7 @@ def test_full_garbage_collections_wait_until_all_examples_are_read(corpus):
 
 
 def test_steps_and_evaluations_suspend_full_collections_and_restore_them(corpus, monkeypatch):
-    nlp, before, seen = blank_with(lang="en"), gc.get_threshold(), list[int]()
+    nlp, before, seen = blank_with(), gc.get_threshold(), list[int]()
     examples, pipe = examples_of(nlp, corpus.train), get_crf(nlp)
     nlp.initialize(lambda: examples)
     step = pipe.training_run().step
@@ -170,7 +169,7 @@ def test_steps_and_evaluations_suspend_full_collections_and_restore_them(corpus,
 
 
 def test_batches_and_readers_leave_the_collector_alone_while_they_are_held(corpus):
-    nlp, before = blank_with(lang="en"), gc.get_threshold()
+    nlp, before = blank_with(), gc.get_threshold()
     read = make_annotated_corpus(corpus.train_path)(nlp)
     examples = [next(read), next(read)]
     assert gc.get_threshold() == before
@@ -279,13 +278,13 @@ def test_an_annotating_component_trained_in_the_same_run_is_warned_of(corpus):
 
 @pytest.mark.parametrize(("dtype", "precision"), [("float64", 1e-12), ("float32", 1e-6)])
 def test_init_weights_continues_at_the_saved_objective(corpus, tmp_path, dtype, precision):
-    nlp = blank_with(lang="en", learning={"dtype": dtype})
+    nlp = blank_with(learning={"dtype": dtype})
     examples = examples_of(nlp, corpus.train)
     saved = train_steps(nlp, examples, 2)[-1]
     nlp.to_disk(tmp_path / "saved")
     final = run_steps(nlp, examples, 30)[-1]
     for path in ("saved", "saved/sparse_crf", "saved/sparse_crf/model"):
-        other = blank_with(lang="en", learning={"dtype": dtype})
+        other = blank_with(learning={"dtype": dtype})
         pipe = get_crf(other)
         pipe.initialize(lambda: examples, nlp=other, init_weights=tmp_path / path)
         assert pipe.model.to_bytes() == get_crf(spacy.load(tmp_path / "saved")).model.to_bytes()
@@ -344,10 +343,9 @@ def test_a_non_finite_objective_never_reaches_the_losses(nlp, corpus, monkeypatc
 @pytest.fixture
 def config(tmp_path) -> Config:
     """The config of `spacy init config --pipeline sparse_crf`, with a corpus."""
-    vocab = spacy.blank("en").vocab
-    docs = [Doc(vocab, words=["a", "b"], tags=["X", "Y"]) for _ in range(3)]
+    docs = [Doc(ENGLISH, words=["a", "b"], tags=["X", "Y"]) for _ in range(3)]
     DocBin(docs=docs).to_disk(tmp_path / "corpus.spacy")
-    config = init_config(pipeline=["sparse_crf"], silent=True)
+    config = init_config(lang="xx", pipeline=["sparse_crf"], silent=True)
     for key in ("train", "dev"):
         config["paths"][key] = str(tmp_path / "corpus.spacy")
     return config
@@ -369,10 +367,10 @@ def test_the_config_that_spacy_makes_is_told_which_two_lines_to_change(config):
 
 @pytest.mark.filterwarnings("error")
 def test_a_loop_with_others_or_of_ones_own_is_not_told(config):
-    both = init_config(pipeline=["sparse_crf", "tagger"], silent=True)
+    both = init_config(lang="xx", pipeline=["sparse_crf", "tagger"], silent=True)
     both["paths"] = config["paths"]
     assert init_nlp(both).pipe_names[-2:] == ["sparse_crf", "tagger"]
-    nlp = blank_with(lang="en")
+    nlp = blank_with()
     nlp.initialize(lambda: examples_of(nlp, [(["a", "b"], ["X", "Y"])]))
     # Rows that are not wanted silence all.
     assert not Loop.of(None, None).quiet and not Loop.of(nlp, None).quiet
@@ -397,7 +395,7 @@ def test_an_epoch_is_one_batch(config):
 
 def test_two_pipelines_of_one_vocab_train_to_their_own_convergence(corpus):
     """The loops of spaCy run in turns; the one with few sentences converges earlier."""
-    nlp = blank_with(lang="en", solver={"tolerance": 1e-3})
+    nlp = blank_with(solver={"tolerance": 1e-3})
     other = Language(nlp.vocab)
     other.add_pipe("sparse_crf", config={"n_threads": 1, "solver": {"tolerance": 1e-3}})
     loops, converged = [], {}
@@ -419,6 +417,6 @@ def test_two_pipelines_of_one_vocab_train_to_their_own_convergence(corpus):
             if run.converged:
                 converged.setdefault(each, step)
     assert converged[nlp] < converged[other] < step
-    alone = blank_with(lang="en", solver={"tolerance": 1e-3})
+    alone = blank_with(solver={"tolerance": 1e-3})
     train_steps(alone, examples_of(alone, corpus.train), 60)
     assert get_crf(alone).model.to_bytes() == get_crf(other).model.to_bytes()
