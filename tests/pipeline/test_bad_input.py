@@ -33,7 +33,7 @@ def test_one_label(nlp):
 
 
 def test_labels_that_occur_in_the_development_set_only(corpus, tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     other = [Doc(nlp.vocab, words=["the", "new"], tags=["DT", "UNSEEN"])]
     DocBin(docs=other, attrs=["TAG"]).to_disk(tmp_path / "dev.spacy")
     config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)

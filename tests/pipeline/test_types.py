@@ -15,7 +15,7 @@ from spacy_sparsecrf.pipeline.targets.spans import SpanGroups
 from spacy_sparsecrf.tools.cli.config import make_config, with_types
 
 from ..support.span_cases import SpanTriple, add_spans, spans_of
-from ..support.toy import train
+from ..support.toy import ENGLISH, train
 
 # Some Docs have no group of spans.
 pytestmark = pytest.mark.filterwarnings("ignore:.SCW227")
@@ -31,7 +31,7 @@ def pipeline(*types: tuple[str, ...]) -> Language:
     """Return a trained pipeline with a component for each set of types."""
     features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES}
     own = {"features": features, "decoding": {"scores": True}, "n_threads": 1}
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     for each in types:
         target = {"@crf_targets": "spacy_sparsecrf.Spans.v1", "types": list(each)}
         nlp.add_pipe("sparse_crf_spans", name="+".join(each), config={**own, "target": target})
@@ -96,7 +96,7 @@ def test_existing_spans_of_other_types_are_kept(trained, overwrite):
 
 
 def test_gold_of_some_types():
-    doc = Doc(spacy.blank("en").vocab, words=["a", "b", "c", "d"])
+    doc = Doc(ENGLISH, words=["a", "b", "c", "d"])
     nested: list[SpanTriple] = [(0, 3, "PER"), (1, 2, "LOC"), (3, 4, "")]
     example = Example(doc, add_spans(doc.copy(), nested, "sc"))
     assert SpanGroups(types=["PER"]).gold(example) == ["B-PER", "I-PER", "L-PER", None]
@@ -112,7 +112,7 @@ def test_gold_of_some_types():
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_entities_of_other_types_are_kept(overwrite):
     target, labels = Entities(types=["PER"]), ["B-PER", "I-PER", "L-PER", "U-PER", "O"]
-    doc = Doc(spacy.blank("en").vocab, words=["a", "b", "c", "d"])
+    doc = Doc(ENGLISH, words=["a", "b", "c", "d"])
     add_spans(doc, [(0, 1, "LOC"), (3, 4, "PER")], "ents")
     permitted = target.permitted([doc], labels, overwrite=overwrite)
     assert overwrite == (permitted is None)
@@ -126,7 +126,7 @@ def test_entities_of_other_types_are_kept(overwrite):
 
 
 def test_a_config_has_a_component_for_each_set_of_types():
-    text = with_types(make_config("spans"), TYPES)
+    text = with_types(make_config("spans", lang="xx"), TYPES)
     nlp = load_model_from_config(load_config_from_str(text), auto_fill=True)
     assert nlp.pipe_names == ["chunks_1", "chunks_2"]
     found = [nlp.get_pipe(name).target.types for name in nlp.pipe_names]

@@ -40,7 +40,7 @@ words_and_labels = st.lists(
 
 def pipeline(templates: list[str] = TEMPLATES, **config: Any) -> Language:
     learning = {"warm_start": {"epochs": 0}, "dtype": "float64", **config.pop("learning", {})}
-    return blank_with(templates, lang="en", solver=SOLVER, l1=0.05, learning=learning, **config)
+    return blank_with(templates, solver=SOLVER, l1=0.05, learning=learning, **config)
 
 
 def tokens_of(docs: list[list[tuple[str, int]]]) -> tuple[WordTokens, np.ndarray]:
