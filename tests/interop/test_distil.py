@@ -11,6 +11,7 @@ from spacy.tokens import DocBin
 from spacy_sparsecrf.interop import teachers
 
 from ..support.commands import run
+from ..support.toy import ENGLISH
 
 TEXTS = ["Ada met Bo in Rome.", "", "Cy left.", "Nobody came.", "Ada met Bo in Rome.", "Bo ran."]
 CHANCES = {"Ada": 0.95, "Bo": np.float32(0.5), "Cy": None}
@@ -51,7 +52,7 @@ def distil(*options, teacher=TEACHER, source="texts.txt", out="out.spacy", code=
 
 
 def labels(path="out.spacy"):
-    docs = DocBin().from_disk(path).get_docs(spacy.blank("en").vocab)
+    docs = DocBin().from_disk(path).get_docs(ENGLISH)
     return [" ".join(token.ent_iob_ or "?" for token in doc) for doc in docs]
 
 

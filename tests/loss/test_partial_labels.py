@@ -149,7 +149,7 @@ class Alternating(TokenAttribute):
 
 
 def pipeline(constrained: bool = True, target: object = None) -> Language:
-    nlp = blank_with(lang="en", learning={"constrained": constrained})
+    nlp = blank_with(learning={"constrained": constrained})
     nlp.get_pipe("sparse_crf").target = target or Alternating()
     return nlp
 

@@ -21,7 +21,7 @@ NEW = [(["the", "plan", "gadgetoid"], ["DT", "NN", "XX"]), (["a", "quuxoid"], ["
 
 
 def test_a_new_label_is_learnt_around_a_saved_pipeline(corpus, trained_dir, tmp_path):
-    nlp = blank_with(lang="en", learning={"prior": str(trained_dir)}, l2=1.0)
+    nlp = blank_with(learning={"prior": str(trained_dir)}, l2=1.0)
     examples = examples_of(nlp, NEW * 3)
     nlp.initialize(lambda: examples)
     pipe = nlp.get_pipe("sparse_crf")
@@ -46,7 +46,7 @@ def test_weights_of_other_templates_are_warned_of(corpus, trained_dir):
 
 @pytest.mark.parametrize("solver", ["OWLQN", "AdaGrad"])
 def test_spacys_loop_goes_on_with_a_new_label(solver, corpus, tmp_path):
-    nlp = blank_with(lang="en", solver={"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"})
+    nlp = blank_with(solver={"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"})
     train(nlp, examples_of(nlp, corpus.train), 6)
     nlp.to_disk(tmp_path / "first")
     nlp = spacy.load(tmp_path / "first")

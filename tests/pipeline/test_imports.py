@@ -42,7 +42,7 @@ assert crf.predict_single([{{"a": "b"}}, {{"a": "c"}}]) == ["X", "Y"]
 """
 WITH_SPACY = """
 import sys, warnings, spacy
-nlp = spacy.blank("en")
+nlp = spacy.blank("xx")
 found = [name for name in sys.modules if name.startswith("spacy_sparsecrf.")]
 assert "spacy_sparsecrf.pipeline.factories" in found and len(found) < 15, found
 for name in ("component", "settings", "training_state"):
@@ -61,7 +61,7 @@ import spacy_sparsecrf.__main__, spacy_sparsecrf.interop.teachers
 assert not {"numba", "onnxruntime", "tokenizers", "presidio_analyzer"} & {*sys.modules}
 from spacy.tokens import Doc
 from spacy.training import Example
-nlp = spacy.blank("en")
+nlp = spacy.blank("xx")
 nlp.add_pipe("sparse_crf", config={"n_threads": 1})
 gold = Doc(nlp.vocab, ["a", "cat"], tags=["D", "N"])
 examples = [Example(Doc(nlp.vocab, ["a", "cat"]), gold)]

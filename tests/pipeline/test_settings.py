@@ -102,7 +102,7 @@ def weight(own_extensions):
 
 
 def pipeline(model: str = "chain", sequences: str = "docs", **learning) -> Language:
-    return blank_with(lang="en", l1=0.1, model=model, sequences=sequences, learning=learning)
+    return blank_with(l1=0.1, model=model, sequences=sequences, learning=learning)
 
 
 def weighted_examples(nlp: Language, sentences=SENTENCES, weights=None) -> list[Example]:
