@@ -75,10 +75,7 @@ def test_far_weights_move_by_bounded_finite_steps(values):
     found = compiled(scaled_weight)(weight, observed, expected, slowing, 0.1, 0.1)
     assert np.isfinite(found)
     assert 0.0 < abs(found - weight) <= 30.0 / slowing + 1e-12
-    # The weight of a feature that never occurs becomes zero.
-    assert compiled(scaled_weight)(0.7, 0.0, 0.0, 1.0, 0.0, 0.0) == 0.0
-    assert compiled(scaled_weight)(0.0, 0.0, 0.0, 1.0, 0.0, 0.5) == 0.0
-    # So do all weights within l1.
+    # All weights within l1 become zero.
     weights = np.linspace(-0.3, 0.3, 41)
     assert not any(compiled(scaled_weight)(w, 1.0, 1.0, 7.0, 9.0, 0.1) for w in weights)
 
