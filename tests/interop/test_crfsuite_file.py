@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.errors import SparseCRFError
@@ -53,7 +53,6 @@ def test_a_file_of_crfsuite_is_written_again_byte_by_byte(path):
 
 
 @given(st.lists(NAMES.filter(bool), unique=True, min_size=1), st.lists(NAMES, unique=True))
-@settings(deadline=None, max_examples=100)
 def test_names_of_any_bytes_are_found(labels, names):
     model = CrfsuiteModel(write_crfsuite(labels, names, NONE))
     assert model.labels == labels and model.attributes == names

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
@@ -122,7 +122,6 @@ def patterns(draw: st.DrawFn) -> str:
     return kind + name + "/".join(parts)
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.lists(patterns(), min_size=1, max_size=5), st.lists(tables, min_size=1, max_size=3))
 def test_equals_the_reference(lines, sentences):
     check_wapiti("\n".join(lines), sentences)
