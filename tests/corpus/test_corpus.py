@@ -58,7 +58,7 @@ def assert_same(a: EncodedCorpus, b: EncodedCorpus) -> None:
     min_freq=st.sampled_from([1, 2, 5]),
     start_label=st.booleans(),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_corpus_does_not_depend_on_batches(seed, size, min_freq, start_label):
     whole, found = made_up(seed, start_label), []
     for parts in ([whole], batches(whole, size)):
@@ -72,7 +72,7 @@ def test_a_corpus_does_not_depend_on_batches(seed, size, min_freq, start_label):
 
 
 @given(lengths=st.lists(st.integers(0, 40), max_size=30))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_runs_of_sequences_are_short(lengths):
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     runs = runs_of_tokens(offsets, 13)

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.crf.decoding import once as home
@@ -112,7 +112,6 @@ def tables(case, labels, names, valid, permitted):
         yield tokens, scores, (repeats, partial(n_illegal, valid=valid))
 
 
-@settings(max_examples=80)
 @given(problem=problems(), favourite=st.integers(0, 2), weight=st.sampled_from([0.0, 2.5]))
 def test_labels_are_the_best_of_all_that_repeat_no_name(problem, favourite, weight):
     case, labels, names, valid, permitted = problem

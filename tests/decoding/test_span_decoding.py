@@ -106,7 +106,7 @@ def test_what_is_set_is_predicted(name, scheme, data, seed):
 
 @pytest.mark.parametrize("scheme", LETTERS)
 @pytest.mark.parametrize("name", FACTORIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @drawn
 def test_scores_are_the_probabilities_of_spans(name, scheme, data, seed):
     """Scores are sums over label sequences with the span; spans below the threshold are removed."""

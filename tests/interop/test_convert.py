@@ -276,7 +276,7 @@ def corpora(draw: st.DrawFn, scheme: ColumnScheme) -> str:
     return text
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), scheme, st.integers(1, 3))
 def test_text_to_docs_and_back(tmp_path, data, scheme, n):
     text = data.draw(corpora(scheme))

@@ -77,7 +77,7 @@ def test_curvature_leaves_out_clamped_lattices():
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(-500.0, 500.0))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 def test_a_constant_added_to_potentials_changes_nothing(seed, constant):
     problem, _ = random_problem(seed, 3, [4, 2], n_bigram=1)
     value, gradient = full_value_and_grad(problem)

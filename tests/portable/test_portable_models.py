@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Span
@@ -244,7 +244,6 @@ TEXTS = st.lists(st.one_of(st.sampled_from([*SIGNS, "Cairo", "don't", "New York"
 
 
 @pytest.mark.parametrize("pipeline", ["entities", "features", "fr"], indirect=True)
-@settings(max_examples=60, deadline=None)
 @given(pieces=TEXTS)
 def test_any_text_is_read_as_by_the_pipeline(pipeline, pieces):
     same(*pipeline, "".join(pieces))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.crf.decoding.decoder import Decoder
@@ -66,7 +66,6 @@ def hashed(tagger: Tagger, X: list[Any]) -> tuple[Decoder, Any]:
     return Decoder(trained.model), observe(read, chosen, start_label=True)
 
 
-@settings(max_examples=60)
 @given(X=SEQUENCES)
 def test_scores_by_number_are_scores_by_hash(tagger, X):
     decoder, observations = hashed(tagger, X)
