@@ -35,6 +35,12 @@ SEARCHES = {
 PAGES = [page for page in DOCUMENTS if page_blocks.blocks_of(page)]
 
 
+@pytest.fixture(scope="module")
+def parts_of_spacy() -> None:
+    """Let spaCy register its parts, which it does at first use, before a page runs."""
+    spacy.blank("en").add_pipe("sparse_crf")
+
+
 # The few sentences of pages have no tags, and labels of few types.
 @pytest.mark.filterwarnings("ignore:.*SCW205")
 @pytest.mark.filterwarnings("ignore:Task supports sharding")  # spacy-llm, of any function
@@ -42,12 +48,11 @@ PAGES = [page for page in DOCUMENTS if page_blocks.blocks_of(page)]
 # spaCy relies on the garbage collector to close the files of a package.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_a_page_shows_runs(page, tmp_path, monkeypatch, own_extensions):
+def test_what_a_page_shows_runs(page, tmp_path, monkeypatch, own_extensions, parts_of_spacy):
     """Run a page as its reader does: in an empty directory, from the first block to the last."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    # What a page registers is unregistered afterwards. spaCy registers its parts at first use.
-    spacy.blank("en").add_pipe("sparse_crf")
+    # What a page registers is unregistered afterwards.
     monkeypatch.setattr(catalogue, "REGISTRY", catalogue.REGISTRY.copy())
     names = {"__name__": "__main__"}
     page_blocks.run_page(page, names)
@@ -62,7 +67,7 @@ def test_commands_and_outputs_fit_a_terminal(page):
 
 
 def test_short_names_tell_components_apart_in_the_log():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("sparse_crf", "tags")
     nlp.add_pipe("sparse_crf_ner", "names")
     nlp.config["training"] = {"max_steps": 1, "eval_frequency": 1, "score_weights": {}}

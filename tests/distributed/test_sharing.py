@@ -188,7 +188,7 @@ def test_workers_annotate_with_earlier_components(folder):
 @pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
 @pytest.mark.parametrize("name", ["tagger", "ner", "spans"])
 def test_shipped_configs_train_on_workers(name, tmp_path):
-    examples = span_examples(spacy.blank("en"), TRAINING, "sc")
+    examples = span_examples(spacy.blank("xx"), TRAINING, "sc")
     docs = [example.reference for example in examples]
     for doc in docs:
         doc.set_ents(doc.spans["sc"])
@@ -196,7 +196,7 @@ def test_shipped_configs_train_on_workers(name, tmp_path):
             token.tag_ = token.shape_
     for i in range(3):
         DocBin(docs=docs[i::3], store_user_data=True).to_disk(tmp_path / f"part-{i}.spacy")
-    paths = {"paths.train": str(tmp_path), "paths.dev": str(tmp_path)}
+    paths = {"paths.train": str(tmp_path), "paths.dev": str(tmp_path), "nlp.lang": "xx"}
     config = Config().from_str(shipped_configs()[name], overrides=paths)
     component = config["nlp"]["pipeline"][-1]
     config["initialize"]["components"][component]["shards"] = [str(tmp_path / "part-*.spacy")]
