@@ -162,7 +162,7 @@ def test_solvers_that_are_not_exact_do_not_claim_the_minimum(solver):
 )
 def test_the_log_says_how_a_run_has_ended(corpus, caplog, solver, l2, line):
     own = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1", "window": 0.02}
-    nlp = blank_with(lang="en", l1=0.0, l2=l2, solver=own)
+    nlp = blank_with(l1=0.0, l2=l2, solver=own)
     train(nlp, examples_of(nlp, corpus.train[:12]), 40)
     assert nlp.get_pipe("sparse_crf").training_run().end
     messages = [record.getMessage() for record in caplog.records]
@@ -184,7 +184,7 @@ def test_the_rule_of_stored_gradients_replaces_the_rule_of_the_gradient():
     assert ends[0] != ends[1]
 
 
-@pytest.mark.parametrize(("seed", "l1"), [(0, 0.001), (1, 0.001), (2, 0.01)])
+@pytest.mark.parametrize(("seed", "l1"), [(1, 0.001), (2, 0.01)])
 @pytest.mark.parametrize("solver", [OWLQN, Hybrid, BCD])
 def test_a_small_l1_lowers_the_tolerance(solver, seed, l1):
     problem, _ = random_problem(300 + seed, 3, [4, 3, 5, 2] * 3, n_values=4)
