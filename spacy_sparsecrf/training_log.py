@@ -40,7 +40,7 @@ class TrainingLog(list[Iteration]):
     --------
     >>> log = pipe.training_log
     >>> [(each.number, each.n_active) for each in log]
-    [(1, 1682), (2, 314), (3, 271), (4, 271)]
+    [(1, 1678), (2, 278), (3, 272), (4, 271)]
     """
 
     def __repr__(self) -> str:

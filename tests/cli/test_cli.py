@@ -83,7 +83,7 @@ def test_fill_config_completes_configs(tmp_path):
     config = load_config(filled)
     block = default_block()
     block["features"]["templates"] = ["@tags", "@word_labels"]
-    block["solver"] |= {"inner_iterations": 20, "later_iterations": 5}
+    block["solver"] |= {"inner_iterations": 12, "later_iterations": 5}
     block["learning"]["warm_start"] = {"evaluated": False}
     assert config["components"] == {"sparse_crf": block}
     training: dict[str, Any] = config["training"]

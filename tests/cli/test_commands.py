@@ -159,7 +159,7 @@ MISTAKES = [
     ),
     ("path =", "limt = 1\npath =", r"SC401\] \[corpora\.train\].*limt.*mean limit\?"),
     (
-        "iterations = 20",
+        "iterations = 12",
         'iterations = "x"',
         r"SC205\] \[components\.ner\.solver\] inner.*'x'.* int\.",
     ),

@@ -217,7 +217,7 @@ def test_features_of_pairs_are_binary_in_every_batch():
     labels = [[str(label) for label in own] for own in labels]
     crf = CRF(c2=0.05, bigrams=["v"]).fit(flags, labels)
     assert crf.bigram_features_
-    alone = crf.predict_marginals(flags[:1])[0]
+    alone = crf.predict_marginals_single(flags[0])
     assert crf.predict_marginals([flags[0], [{"v": 2.0}]])[0] == alone
     numbers = [[{"v": float(rng.random())} for _ in range(4)] for _ in range(20)]
     with pytest.warns(SparseCRFWarning, match="SCW805.*v"):
