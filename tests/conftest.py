@@ -32,7 +32,6 @@ hypothesis.settings.register_profile("same", max_examples=40, **same)
 hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None, database=None)
 hypothesis.settings.load_profile("same")
 
-
 CONFIGS = Path(__file__).parents[1] / "configs"
 EXAMPLES = Path(__file__).parents[1] / "spacy_sparsecrf" / "tools" / "examples"
 

@@ -136,7 +136,7 @@ def test_the_first_step_is_the_best_on_a_sample(best, expected, n_trials, n):
         return np.nan if eta > 1e3 else abs(np.log(eta / best))
 
     order = np.arange(n)[::-1]
-    step, visits = calibrate(order, loss_after)
+    step, visits, _ = calibrate(order, loss_after)
     assert calibrate(order, lambda _, eta: np.inf if eta > 1e-5 else -eta)[0] > 5e-6
     # Each trial is a pass over the sample, and another to evaluate.
     assert step == pytest.approx(expected) and visits == 2 * n_trials * len(samples[0])

@@ -16,12 +16,12 @@ _FACTOR = 2.0
 _MOST_ABOVE, _MOST_BELOW = 10, 40
 
 
-def calibrate(order: Longs, loss_of: Callable[[Longs, float], float]) -> tuple[float, int]:
+def calibrate(order: Longs, loss_of: Callable[[Longs, float], float]) -> tuple[float, int, float]:
     """Find the step size with the lowest loss in, or after, a pass over a sample.
 
     It is among powers of a factor. order: [n] int64 examples in random order; loss_of: function of
     a sample and a step size, which makes the pass, from the same weights each time.
-    RETURNS: the step size, and the number of visits of an example in the trials.
+    RETURNS: the step size, the number of visits of an example in the trials, and the lowest loss.
     """
     sample = order[:SAMPLE]
     trials = 0
@@ -45,7 +45,7 @@ def calibrate(order: Longs, loss_of: Callable[[Longs, float], float]) -> tuple[f
             # The next smaller step size has been tried already, and was worse.
             break
     # A trial learns from the sample, and may then measure.
-    return best, 2 * trials * len(sample)
+    return best, 2 * trials * len(sample), lowest
 
 
 def decayed(eta: float, decay: float, epochs: NDArray[Any]) -> NDArray[np.float64]:

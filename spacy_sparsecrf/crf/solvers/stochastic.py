@@ -41,7 +41,7 @@ class StochasticSolver(BatchSolver[ExamplesT]):
         order = self.shuffled(descent.sequences, state.epoch)
         visits, state.eta = len(order), state.eta or eta0
         if state.eta == 0.0:
-            state.eta, trials = calibrate(descent.sample(order), descent.loss_after)
+            state.eta, trials, _ = calibrate(descent.sample(order), descent.loss_after)
             visits += trials
         return order, visits / len(order)
 

@@ -125,7 +125,6 @@ def _step_size(descent: "MinibatchDescent", order: Longs) -> float:
     order: [n] int64, of all sequences.
     """
     sample = descent.sample(order)[:SAMPLE]
-    eta, _ = calibrate(sample, descent.loss_of_unseen)
+    eta, _, lowest = calibrate(sample, descent.loss_of_unseen)
     unlearnt = descent.loss_of_unseen(sample, 0.0)
-    is_learnt = descent.loss_of_unseen(sample, eta) < (1.0 - _LEAST_GAIN) * unlearnt
-    return eta if is_learnt else FIRST_STEP
+    return eta if lowest < (1.0 - _LEAST_GAIN) * unlearnt else FIRST_STEP
