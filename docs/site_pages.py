@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 NOTEBOOKS = ROOT / "docs" / "notebooks"
 # Outputs of notebooks are made for white paper, also on dark pages.
 PAPER = "background: #fff; color: #000; padding: 0.3em 0.8em; overflow-x: auto"
-# The theme's colours of its own boxes.
+# The theme colours admonitions by variables.
 PAPER += "; --md-admonition-bg-color: #fff; --md-admonition-fg-color: #000"
 # Documents of the repository, by what they are in the site.
 DOCUMENTS = {

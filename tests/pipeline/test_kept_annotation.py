@@ -33,7 +33,7 @@ def trained(folder: Path, *options: Any, kind: str = "tagger") -> str:
         (folder / "a.cfg").write_text(run("config", kind, "--lang", "xx").output)
     paths = "--paths.train", folder / "train.spacy", "--paths.dev", folder / "dev.spacy"
     with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("default")  # as in a new process: each is told once
+        warnings.simplefilter("default")  # one warning a line, as in a new process
         run("train", folder / "a.cfg", *paths, *options, "--training.max_steps", 1)
     return " ".join(" ".join(str(warning.message) for warning in told).split())
 
