@@ -170,8 +170,11 @@ def take(table: Csr, rows: Ints) -> Csr:
     for i, row in enumerate(rows):
         new_indptr[i + 1] = new_indptr[i] + indptr[row + 1] - indptr[row]
     new_indices = np.empty(new_indptr[-1], np.int32)
-    for i, row in enumerate(rows):
-        new_indices[new_indptr[i] : new_indptr[i + 1]] = indices[indptr[row] : indptr[row + 1]]
+    n = 0
+    for row in rows:  # numba takes seconds to compile an assignment to a slice
+        for j in range(indptr[row], indptr[row + 1]):
+            new_indices[n] = indices[j]
+            n += 1
     return Csr(new_indptr, new_indices)
 
 

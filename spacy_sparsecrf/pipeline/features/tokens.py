@@ -25,6 +25,8 @@ Alone: TypeAlias = Collection[Doc] | None
 MODES = ("sents", "docs")
 # Docs, and words, of a sequence of several Docs, at most.
 _MOST_DOCS, _MOST_WORDS = 10, 250
+# Docs that are not joined, for each that is.
+_ALONE = 3
 
 
 def read_annotations(docs: Sequence[Doc], attributes: tuple[int, ...]) -> Values:
@@ -70,11 +72,15 @@ def sequences_of(
 def joined(offsets: Longs, ends: Longs, alone: Sequence[bool]) -> Longs:
     """Join Docs: remove offsets of sequences where some Docs end.
 
-    A sequence has 1 to 10 Docs, at random, so that a model learns from single sentences to label
-    texts; a generator with a fixed seed draws the numbers for each run of Docs that may be joined.
-    Long Docs are texts already. ends: [D] int64, of Docs; alone: [D], Docs that are not joined.
+    2 to 10 Docs, at random, are a sequence, and three times as many Docs after them one each, and
+    so on, so that a model learns from single sentences to label texts; a generator with a fixed
+    seed draws the numbers for each run of Docs that may be joined. Long Docs are texts already.
+    ends: [D] int64, of Docs; alone: [D], Docs that are not joined.
     """
-    numbers = np.random.default_rng(0).integers(1, _MOST_DOCS, len(ends), endpoint=True).tolist()
+    most = 1 + len(ends) // (2 * (1 + _ALONE))
+    sizes = np.random.default_rng(0).integers(2, _MOST_DOCS, most, endpoint=True).tolist()
+    # Docs of a sequence, from the one at this position on.
+    numbers = [left for n in sizes for left in (*range(n, 0, -1), *[1] * (_ALONE * n))]
     joints = set[int]()
     borders = {0, int(offsets[-1])}
     i = begin = behind = n = 0
