@@ -52,7 +52,7 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
     exporter = EXPORTERS[program]
     _check(pipe, exporter)
     features: Any = pipe.features
-    weights, lines, n = _weights(pipe, exporter), list[str](), 0
+    (weights, named), lines, n = _weights(pipe, exporter), list[str](), 0
     texts = [*dict.fromkeys(text for text, _, _ in weights if text)]
     if not exporter.has_patterns:
         texts.append("")
@@ -64,7 +64,8 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
         else:
             contents = map(features.dialect.content, features.learnt["patterns"].split("\n"))
             lines, n = [x[0].lower() + x[1:] for x in contents if x], len(features.columns)
-            kinds *= any(text[2:].startswith(MARKS) for text in texts)
+            # An imported model may have features of marks in columns of its own.
+            kinds *= any(text[2:].startswith(MARKS) for text in {*texts} - named)
         lines += [f"{kind}:%x[0,{k}]" for k, kind in enumerate(kinds, n)]
         lines += {"b"} & {*texts} - {*lines}
         n += len(kinds)
@@ -113,15 +114,18 @@ def _check(pipe: SparseCRFPipe, exporter: Exporter) -> None:
             raise refused_option("format", exporter.program.lower(), reason)
 
 
-def _weights(pipe: SparseCRFPipe, exporter: Exporter) -> dict[tuple[str, int, int], float]:
+def _weights(
+    pipe: SparseCRFPipe, exporter: Exporter
+) -> tuple[dict[tuple[str, int, int], float], set[str]]:
     """Return weights by feature, label before or -1, and label; before the temperature.
 
+    RETURNS: the weights, and the texts of the features that the model has.
     RAISES: SparseCRFError for different features with one text.
     """
     model, decoding, weights = pipe.model, pipe.settings.decoding, dict[Any, float]()
     n, names, constants = len(model.labels), pipe.named(), constant_features(pipe.features)
     unigram, bigram = exporter.prefixes
-    has_own_patterns = _has_patterns_of(pipe, exporter.program)
+    has_own_patterns, named = _has_patterns_of(pipe, exporter.program), set[str]()
     for kind, table in ((unigram, model.unigram), (bigram, model.bigram)):
         blocks: dict[str, Any] = {}
         for key, entries in groupby(table.entries(), lambda entry: entry[0][0]):
@@ -138,6 +142,7 @@ def _weights(pipe: SparseCRFPipe, exporter: Exporter) -> dict[tuple[str, int, in
                 what = f"the component has several features that are {brief(text)} there"
                 raise refused_option("format", exporter.program.lower(), what)
             blocks[text] = block
+            named.add(text)
             for previous, label, value in block:
                 is_start = previous == n
                 weights[(start, -1, label) if is_start else (text, previous, label)] = value
@@ -150,7 +155,7 @@ def _weights(pipe: SparseCRFPipe, exporter: Exporter) -> dict[tuple[str, int, in
         begins = pipe.target.valid_transitions(model.labels)[n, :n]
         weights |= {(unigram + LINE, -1, y): invalid for y in np.flatnonzero(~begins).tolist()}
     favourite, bias = pipe.setup.preference(model.labels) or (0, 0.0)
-    return weights | ({(unigram + ALL, -1, favourite): bias} if bias else {})
+    return weights | ({(unigram + ALL, -1, favourite): bias} if bias else {}), named
 
 
 def sequences(
