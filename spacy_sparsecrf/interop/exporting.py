@@ -52,7 +52,8 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
     exporter = EXPORTERS[program]
     _check(pipe, exporter)
     features: Any = pipe.features
-    (weights, named), lines, n = _weights(pipe, exporter), list[str](), 0
+    weights, named = _weights(pipe, exporter)
+    lines, n = list[str](), 0
     texts = [*dict.fromkeys(text for text, _, _ in weights if text)]
     if not exporter.has_patterns:
         texts.append("")
@@ -64,7 +65,7 @@ def export(pipe: SparseCRFPipe, program: str) -> TrainedModel:
         else:
             contents = map(features.dialect.content, features.learnt["patterns"].split("\n"))
             lines, n = [x[0].lower() + x[1:] for x in contents if x], len(features.columns)
-            # An imported model may have features of marks in columns of its own.
+            # Features of an imported model may begin with a mark; its columns have them already.
             kinds *= any(text[2:].startswith(MARKS) for text in {*texts} - named)
         lines += [f"{kind}:%x[0,{k}]" for k, kind in enumerate(kinds, n)]
         lines += {"b"} & {*texts} - {*lines}
