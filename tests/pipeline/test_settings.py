@@ -204,6 +204,15 @@ def test_short_docs_are_joined_in_training():
     assert {1, 2, 3} < numbers and found == lengths_of_sequences(nlp, examples)
 
 
+@pytest.mark.parametrize("n", [400, 4001])
+def test_three_of_four_short_docs_stay_alone(n):
+    ends = np.arange(1, n + 1) * 3
+    sizes = np.diff(joined(np.append(0, ends), ends, [False] * n)) // 3
+    assert sizes[0] > 1 and sizes.sum() == n and sizes.max() <= 10
+    assert set(sizes[1 : 1 + 3 * sizes[0]].tolist()) == {1}
+    assert (sizes == 1).sum() == pytest.approx(0.75 * n, abs=30)
+
+
 ALONE = [{"sequences": "sents"}, {"label_weights": {"DT": 2.0}}, {"doc_weight": WEIGHT}]
 
 

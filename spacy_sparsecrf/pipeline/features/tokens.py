@@ -77,9 +77,9 @@ def joined(offsets: Longs, ends: Longs, alone: Sequence[bool]) -> Longs:
     seed draws the numbers for each run of Docs that may be joined. Long Docs are texts already.
     ends: [D] int64, of Docs; alone: [D], Docs that are not joined.
     """
-    most = 1 + len(ends) // (2 * (1 + _ALONE))
-    sizes = np.random.default_rng(0).integers(2, _MOST_DOCS, most, endpoint=True).tolist()
-    # Docs of a sequence, from the one at this position on.
+    n_turns = 1 + len(ends) // (2 * (1 + _ALONE))
+    sizes = np.random.default_rng(0).integers(2, _MOST_DOCS, n_turns, endpoint=True).tolist()
+    # For each position, the number of Docs that a sequence has from it on.
     numbers = [left for n in sizes for left in (*range(n, 0, -1), *[1] * (_ALONE * n))]
     joints = set[int]()
     borders = {0, int(offsets[-1])}
